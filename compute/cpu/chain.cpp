@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 #include "compute/base/philox.h"
 #include "compute/cpu/step.h"
@@ -72,6 +73,23 @@ void draw(const Instruction& instruction, const std::int32_t* words, std::int64_
   }
 }
 
+// Element i is i / stride % extent. In runs, without a division for each element.
+void positions(const Instruction& iota, std::int64_t begin, std::int64_t length, std::int32_t* to) {
+  std::int64_t value = begin / iota.stride % iota.extent, before = begin % iota.stride;
+  while (length > 0) {
+    const bool counts = iota.stride == 1;
+    const std::int64_t run = std::min(length, counts ? iota.extent - value : iota.stride - before);
+    if (counts)
+      std::iota(to, to + run, static_cast<std::int32_t>(value));
+    else
+      std::fill_n(to, run, static_cast<std::int32_t>(value));
+    value = counts || value + 1 == iota.extent ? 0 : value + 1;
+    before = 0;
+    to += run;
+    length -= run;
+  }
+}
+
 void execute(const Chain& chain, const Instruction& instruction, const Memory& memory, std::int64_t begin,
              std::int64_t length) {
   void* result = chain.find(memory, instruction.result, begin);
@@ -99,9 +117,7 @@ void execute(const Chain& chain, const Instruction& instruction, const Memory& m
       chain.kernels->copy_run(&instruction.value, 0, result, length);
       return;
     case Instruction::Kind::iota: {
-      auto* values = static_cast<std::int32_t*>(result);
-      for (std::int64_t i = 0; i < length; ++i)
-        values[i] = static_cast<std::int32_t>((begin + i) / instruction.stride % instruction.extent);
+      positions(instruction, begin, length, static_cast<std::int32_t*>(result));
       return;
     }
     default:

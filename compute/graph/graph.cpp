@@ -21,6 +21,11 @@ void add_page(Hasher& hasher, const tensor::LibraryPage& page) {
 
 constexpr std::size_t kShortConstant = 1 << 16;  // bytes
 
+void add_axis(Hasher& hasher, const std::vector<tensor::AxisPart>& parts) {
+  hasher.number(parts.size());
+  for (const tensor::AxisPart& part : parts) hasher.text(part.extent).number(part.bound).number(part.factor);
+}
+
 // Everything that determines the value of a node, given merged inputs.
 // by_content: of constants; else the long ones by their place, so that a mapped file is not read.
 Hash128 node_key(const GraphNode& node, std::int64_t lifted_position, bool by_content) {
@@ -28,7 +33,7 @@ Hash128 node_key(const GraphNode& node, std::int64_t lifted_position, bool by_co
   hasher.number(node.op).number(node.dtype).number(node.shape.rank());
   for (std::int64_t extent : node.shape.extents()) hasher.number(extent);
   if (node.shape.is_named())
-    for (int axis = 0; axis < node.shape.rank(); ++axis) hasher.number(node.shape.name(axis));
+    for (int axis = 0; axis < node.shape.rank(); ++axis) add_axis(hasher, node.shape.parts(axis));
   hasher.number(node.inputs.size());
   for (NodeIndex input : node.inputs) hasher.number(input);
   hasher.number(node.ints.size());

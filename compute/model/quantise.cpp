@@ -8,29 +8,19 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include "compute/base/at.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
+#include "compute/model/onnx/format/fields.h"
 
 namespace imprint {
 
 namespace {
 
-// Fields of onnx.proto.
-enum ModelField : std::uint32_t { kGraph = 7, kOpset = 8 };
-enum GraphField : std::uint32_t { kNode = 1, kInitializer = 5, kInput = 11 };
-enum NodeField : std::uint32_t {
-  kNodeInput = 1,
-  kNodeOutput = 2,
-  kNodeName = 3,
-  kOpType = 4,
-  kAttribute = 5,
-  kDomain = 7
-};
-enum TensorField : std::uint32_t { kExtents = 1, kType = 2, kTensorName = 8, kRaw = 9 };
-enum AttributeField : std::uint32_t { kAttributeName = 1, kInt = 3, kInts = 8, kKind = 20 };
+using namespace onnx::field;
 
 constexpr const char* kMicrosoft = "com.microsoft";
 
@@ -141,7 +131,7 @@ void write_tensor(Writer& graph, const std::string& name, onnx::ElementType type
   std::string text;
   Writer tensor(text);
   tensor.add_packed_int64(kExtents, extents.begin(), extents.end());
-  tensor.add_int32(kType, static_cast<std::int32_t>(type));
+  tensor.add_int32(kElementType, static_cast<std::int32_t>(type));
   tensor.add_string(kTensorName, name);
   tensor.add_bytes(kRaw, reinterpret_cast<const char*>(bytes.data()), bytes.size());
   graph.add_message(kInitializer, text);
@@ -190,9 +180,10 @@ class Quantiser {
 
   std::vector<std::string> activations() const {
     std::vector<std::string> names;
+    std::set<std::string_view> listed;
     for (const onnx::Node& node : model_.graph.nodes)
       if (multiplies_bytes(node) && !initializers_.contains(node.inputs[0]) &&
-          std::ranges::find(names, node.inputs[0]) == names.end())
+          listed.insert(node.inputs[0]).second)
         names.push_back(node.inputs[0]);
     return names;
   }
@@ -213,8 +204,8 @@ class Quantiser {
     }
     if (makes_blocks_ && !has_microsoft) {
       std::string opset;
-      Writer(opset).add_string(1, kMicrosoft);
-      Writer(opset).add_int64(2, 1);
+      Writer(opset).add_string(kKey, kMicrosoft);
+      Writer(opset).add_int64(kValue, 1);
       out.add_message(kOpset, opset);
     }
     const auto bytes = std::as_bytes(std::span(text));
@@ -233,7 +224,8 @@ class Quantiser {
       return std::nullopt;
     const auto is_product = [&](const Use& use) {
       const onnx::Node& node = model_.graph.nodes[use.node];
-      return node.domain.empty() && node.op_type == "MatMul" && use.slot == 1;
+      return node.domain.empty() && node.op_type == "MatMul" && use.slot == 1 && node.inputs.size() == 2 &&
+             node.outputs.size() == 1;
     };
     if (options_.bits == 4 && rank == 2 && !in_bodies_.contains(tensor.name) &&
         std::ranges::all_of(used->second, is_product))
@@ -484,6 +476,11 @@ Result<QuantisedModel> quantise_onnx(std::span<const std::byte> file, const onnx
       return make_error(ErrorCode::invalid_argument,
                         text("activation '", name, "': found a range from ", range.low, " to ", range.high,
                              ", expected finite numbers in order"));
+  std::set<std::string_view> names;
+  for (const onnx::TensorData& tensor : model.graph.initializers)
+    if (!names.insert(tensor.name).second)
+      return make_error(ErrorCode::corrupt_file, text("file: found two initializers ", quote(tensor.name),
+                                                      ", expected names of one each"));
   try {
     return Quantiser(model, options).run(file);
   } catch (const protozero::exception& damage) {

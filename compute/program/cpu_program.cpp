@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "compute/base/amount.h"
+#include "compute/base/saturated.h"
+#include "compute/base/text.h"
 #include "compute/graph/passes/page_expand.h"
 #include "compute/program/memory_attempts.h"
 #include "compute/program/task_work.h"
@@ -89,10 +92,16 @@ Result<> CpuProgram::plan_part(ProgramGraph given, Part& part) {
     part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
   }
   // Slots are made last.
-  const std::uint64_t slots = (end_of(given.inputs) + end_of(given.outputs)) * source.slot_count,
+  const std::uint64_t slots =
+                          saturated_product(end_of(given.inputs) + end_of(given.outputs), source.slot_count),
                       left = runtime_.memory()->free_bytes();
-  auto made =
-      cpu::Executable::compile(part.graph, part.schedule, left - std::min(left, slots), runtime_.pool());
+  if (slots > left)
+    return make_error(ErrorCode::out_of_device_memory,
+                      text("program '", part.name, "': found ", end_of(given.inputs), " bytes of inputs and ",
+                           end_of(given.outputs), " bytes of outputs in ", amount(source.slot_count, "slot"),
+                           ", expected at most ", left,
+                           " bytes, which the memory cap leaves. Use smaller shapes, or raise the cap."));
+  auto made = cpu::Executable::compile(part.graph, part.schedule, left - slots, runtime_.pool());
   if (!made) return make_error(made.error().code, "program '" + part.name + "': " + made.error().message);
   part.executable = std::move(*made);
   IMPRINT_ASSIGN(part.intermediates, CpuReservation::make(runtime_.memory(), part.executable->memory_bytes(),
@@ -123,8 +132,7 @@ Result<> CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   for (const Task& task : part.schedule.tasks) add_work(part.graph, part.schedule, task, one);
   stats.dispatches += one.kernels * repeat;
   stats.kernels += one.kernels * repeat;
-  stats.bytes_moved += one.bytes_moved * repeat;
-  stats.flops += one.flops * repeat;
+  program::add_repeated(one, repeat, stats);
   stats.arena_bytes += part.executable->arena_bytes();
   stats.unplanned_bytes += part.executable->unplanned_bytes();
   parts_.push_back(std::move(part));

@@ -25,10 +25,10 @@ std::vector<NodeRef> nodes_behind(std::span<const Tensor> roots) {
 // no names there, so that no part of the mask is left out.
 Tensor masked(const Tensor& value, std::span<const int> axes, std::span<const AxisName> names, double other) {
   Shape whole = value.shape();
-  for (const int axis : axes) whole.set_name(axis, 0);
+  for (const int axis : axes) whole.set_name(axis, {});
   Tensor used;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (names[i] == 0) continue;
+    if (!names[i]) continue;
     // One row of positions, broadcast: the position of each element would take divisions.
     Shape row;
     for (int axis = axes[i]; axis < whole.rank(); ++axis) row.append(axis == axes[i] ? whole[axis] : 1);
@@ -53,8 +53,8 @@ Tensor masked(const Tensor& value, int axis, double other) {
 }
 
 // Positions beyond the extent become -1, where operations read 0 and drop updates.
-Tensor inside(const Tensor& positions, AxisName name) {
-  return name == 0 ? positions : where(used_positions(positions, name), positions, -1);
+Tensor inside(const Tensor& positions, const AxisName& name) {
+  return name ? where(used_positions(positions, name), positions, -1) : positions;
 }
 
 // A run's padding begins where its own places end, before the bound's: those between must have the value.
@@ -73,8 +73,8 @@ std::vector<Tensor> masked_inputs(const Node& node, std::vector<Tensor> inputs) 
       const int rank = inputs[0].rank(), left = rank - 1, right = rank - 2;
       // A product of 0 and a value that is not finite is NaN, so both operands are masked.
       AxisName name = inputs[0].shape().name(left);
-      if (name == 0) name = inputs[1].shape().name(right);
-      if (name == 0) break;
+      if (!name) name = inputs[1].shape().name(right);
+      if (!name) break;
       for (const auto& [input, axis] : {std::pair{std::size_t{0}, left}, std::pair{std::size_t{1}, right}}) {
         const int axes[] = {axis};
         const AxisName names[] = {name};
@@ -199,7 +199,7 @@ Result<MaskedRoots> with_extent_masks(std::span<const Tensor> roots, std::span<c
 Tensor used_elements(const Tensor& tensor) {
   Tensor used;
   for (int axis = 0; axis < tensor.rank(); ++axis) {
-    if (tensor.shape().name(axis) == 0) continue;
+    if (!tensor.shape().is_named(axis)) continue;
     const Tensor along = used_positions(iota(tensor.shape(), axis), tensor.shape().name(axis));
     used = is_empty(used) ? along : logical_and(used, along);
   }

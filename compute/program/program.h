@@ -62,6 +62,9 @@ struct ProgramStats {
   std::uint64_t io_bytes = 0;         // inputs and outputs, all slots, host-visible and device side
   std::uint64_t bytes_moved = 0;      // by the kernels of one run, each tensor once per kernel
   std::uint64_t flops = 0;            // floating-point operations of one run
+  // What a run costs, in the time of one sum: casts and generated numbers count too, and functions such as
+  // exp several times. For limits on models that a host does not trust.
+  std::uint64_t work = 0;
 };
 
 struct ProgramSequence;  // program_sequence.h

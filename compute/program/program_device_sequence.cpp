@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compute/program/program_impl.h"
+#include "compute/program/task_work.h"
 
 namespace imprint {
 
@@ -91,8 +92,7 @@ void Program::Impl::all_reduce_parts() {
     stats.dispatches += one.dispatches * part.repeat;
     stats.kernels += one.kernels * part.repeat;
     stats.barriers += (one.barriers - transfers) * part.repeat;
-    stats.bytes_moved += one.bytes_moved * part.repeat;
-    stats.flops += one.flops * part.repeat;
+    program::add_repeated(one, part.repeat, stats);
     stats.arena_bytes += one.arena_bytes;
     stats.unplanned_bytes += one.unplanned_bytes;
     stats.io_bytes += one.io_bytes;

@@ -93,7 +93,7 @@ std::int64_t Program::extent(std::uint32_t slot, std::string_view name) const {
 Shape Program::used_shape(std::uint32_t slot, const Shape& shape) const {
   Shape used = shape;
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    if (shape.name(axis) == 0) continue;
+    if (!shape.is_named(axis)) continue;
     std::int64_t places = 1;
     for (const AxisPart& part : shape.parts(axis))
       places *= part.extent.empty() ? part.places() : extent(slot, part.extent) * part.factor;
@@ -138,7 +138,7 @@ void program::each_used_run(const Program& program, std::uint32_t slot, const Sh
 Result<> program::take_extents(Program& program, std::uint32_t slot, const Shape& found, const Shape& port) {
   if (found.rank() != port.rank()) return {};
   for (int axis = 0; axis < port.rank(); ++axis) {
-    if (port.name(axis) == 0) continue;
+    if (!port.is_named(axis)) continue;
     const AxisPart& part = named_axis(port.name(axis)).parts[0];
     if (const auto sum = sum_of(part.extent)) {
       const GivenExtent given = sum->terms.size() == 1 ? given_extent(sum->terms[0].extent) : GivenExtent();

@@ -1,7 +1,9 @@
 #include <algorithm>
-#include <deque>
+#include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "compute/base/text.h"
 #include "compute/tensor/extent_sums.h"
@@ -17,11 +19,37 @@ constexpr std::size_t kMostNames = 65'535;
 
 thread_local std::uint64_t named_here = 0;
 
-// References to entries stay valid: a deque grows at its end only.
+struct Entry {
+  NamedAxis axis;  // without parts: free
+  std::atomic<std::uint32_t> holders{0};
+};
+constexpr std::size_t kChunk = 256;  // entries never move: they are read without the lock
+
 struct Names {
-  std::mutex mutex;
-  std::deque<NamedAxis> entries{NamedAxis{}};
-  std::map<std::vector<AxisPart>, AxisName> known;
+  std::mutex mutex;  // of all but the entries that have holders
+  std::array<std::atomic<Entry*>, (kMostNames + 1) / kChunk> chunks{};
+  std::map<std::vector<AxisPart>, std::uint16_t> known;
+  std::vector<std::uint16_t> free;
+  std::size_t made = 1;  // entry 0 is no name
+
+  Entry& operator[](std::size_t number) {
+    return chunks[number / kChunk].load(std::memory_order_acquire)[number % kChunk];
+  }
+  // 0: there are too many. With the lock. Gives room in `free` too: a release never allocates.
+  std::uint16_t fresh() {
+    if (!free.empty()) {
+      const std::uint16_t number = free.back();
+      free.pop_back();
+      return number;
+    }
+    if (made > kMostNames) return 0;
+    std::atomic<Entry*>& chunk = chunks[made / kChunk];
+    if (!chunk.load(std::memory_order_relaxed)) {
+      free.reserve(made + kChunk);
+      chunk.store(new Entry[kChunk], std::memory_order_release);
+    }
+    return static_cast<std::uint16_t>(made++);
+  }
 };
 
 Names& names() {
@@ -70,27 +98,58 @@ std::string NamedAxis::text() const {
 AxisName axis_name(std::vector<AxisPart> given) {
   std::optional<std::vector<AxisPart>> parts = joined(given);
   if (!parts || std::ranges::all_of(*parts, [](const AxisPart& part) { return part.extent.empty(); }))
-    return 0;
+    return {};
   Names& all = names();
   const std::lock_guard lock(all.mutex);
-  const auto [found, fresh] = all.known.try_emplace(*parts, AxisName{0});
-  if (!fresh) return found->second;
-  if (all.entries.size() > kMostNames) {
-    all.known.erase(found);
-    return 0;
-  }
+  if (const auto found = all.known.find(*parts); found != all.known.end()) return AxisName(found->second);
+  const std::uint16_t number = all.fresh();
+  if (number == 0) return {};
+  all.known.emplace(*parts, number);
   ++named_here;
-  found->second = static_cast<AxisName>(all.entries.size());
-  all.entries.push_back({*parts, places_of(*parts)});
-  return found->second;
+  NamedAxis& axis = all[number].axis;
+  axis.places = places_of(*parts);
+  axis.parts = std::move(*parts);
+  return AxisName(number);
 }
 
 std::uint64_t made_axis_names() { return named_here; }
 
-const NamedAxis& named_axis(AxisName name) {
+const NamedAxis& named_axis(const AxisName& name) { return AxisName::axis(name.entry_); }
+
+const NamedAxis& AxisName::axis(std::uint16_t entry) noexcept {
+  static const NamedAxis* const kNone = new NamedAxis;
+  return entry == 0 ? *kNone : names()[entry].axis;
+}
+
+void AxisName::hold(std::uint16_t entry) noexcept {
+  names()[entry].holders.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Between the last release and the lock, axis_name may hold the entry again, and release it again.
+void AxisName::release(std::uint16_t number) noexcept {
   Names& all = names();
+  Entry& entry = all[number];
+  if (entry.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::lock_guard lock(all.mutex);
-  return all.entries[name];
+  if (entry.holders.load(std::memory_order_acquire) != 0 || entry.axis.parts.empty()) return;
+  all.known.erase(entry.axis.parts);
+  entry.axis = {};
+  all.free.push_back(number);
+}
+
+std::strong_ordering AxisName::operator<=>(const AxisName& other) const {
+  if (entry_ == other.entry_) return std::strong_ordering::equal;
+  return axis(entry_).parts <=> axis(other.entry_).parts;
+}
+
+void AxisNames::hold_all() const noexcept {
+  for (const std::uint16_t entry : entries_)
+    if (entry != 0) AxisName::hold(entry);
+}
+
+void AxisNames::release_all() const noexcept {
+  for (const std::uint16_t entry : entries_)
+    if (entry != 0) AxisName::release(entry);
 }
 
 }  // namespace imprint::tensor
@@ -100,7 +159,7 @@ namespace imprint {
 using namespace tensor;
 
 Extent::Extent(std::string_view name, std::int64_t bound)
-    : axis_name_(is_extent_name(name) ? tensor::axis_name({{std::string(name), bound, 1}}) : 0) {}
+    : axis_name_(is_extent_name(name) ? tensor::axis_name({{std::string(name), bound, 1}}) : AxisName()) {}
 
 const std::string& Extent::name() const {
   static const std::string kNone;

@@ -209,7 +209,7 @@ std::optional<ShapeAxis> axis_with(const ExtentSum& sum) {
   if (!is_single && !sum_of(name_of(sum))) return std::nullopt;  // its numbers are too large
   axis.name = axis_name(is_single ? std::vector<AxisPart>{{first.extent, first.bound, first.times}}
                                   : std::vector<AxisPart>{{name_of(sum), most, 1}});
-  return axis.name == 0 ? std::nullopt : std::optional(axis);
+  return axis.name ? std::optional(axis) : std::nullopt;
 }
 
 }  // namespace

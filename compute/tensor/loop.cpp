@@ -152,20 +152,20 @@ Result<std::int64_t> count_steps(std::span<const Tensor> stacks, std::int64_t st
 
 // The name of the stacks' first axis.
 Result<AxisName> name_of_steps(std::span<const Tensor> stacks) {
-  AxisName found = 0;
+  AxisName found;
   for (const Tensor& stack : stacks) {
     const AxisName name = stack.shape().name(0);
-    if (name != 0 && found != 0 && name != found)
+    if (name && found && name != found)
       return refused(ErrorCode::shape_mismatch, "scan",
                      text("found stacks over '", named_axis(found).text(), "' and '", named_axis(name).text(),
                           "', expected one name"));
-    if (name != 0) found = name;
+    if (name) found = name;
   }
   return found;
 }
 
 // The body for steps over a named axis. The last row is the step's number.
-ScanBody over_used_steps(const ScanBody& body, AxisName name) {
+ScanBody over_used_steps(const ScanBody& body, const AxisName& name) {
   return [&body, name](std::span<const Tensor> carry, std::span<const Tensor> rows) {
     const Tensor used = used_positions(rows.back(), name);
     std::vector<Tensor> own;
@@ -257,7 +257,7 @@ Result<Scanned> scan(const ScanBody& body, std::span<const Tensor> carry, std::s
   loop.reverse = options.reverse;
   IMPRINT_ASSIGN(loop.steps, count_steps(stacks, options.steps));
   IMPRINT_ASSIGN(loop.name, name_of_steps(stacks));
-  if (loop.name == 0) return recorded(std::move(loop), body, carry, stacks);
+  if (!loop.name) return recorded(std::move(loop), body, carry, stacks);
   std::vector<Tensor> numbered(stacks.begin(), stacks.end());
   numbered.push_back(iota({loop.steps}, 0));
   const AxisName name = loop.name;

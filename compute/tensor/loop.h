@@ -61,7 +61,7 @@ namespace tensor {
 struct Loop {
   std::int64_t steps = 0;
   bool reverse = false;
-  AxisName name = 0;                         // of the steps, in stacks of results
+  AxisName name;                             // of the steps, in stacks of results
   std::vector<NodeRef> carry, rows, shared;  // placeholders
   std::vector<NodeRef> next;                 // of each carry
   std::vector<NodeRef> results;              // the caller's, then the carries as the step found them

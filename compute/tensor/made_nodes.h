@@ -11,7 +11,9 @@ std::uint64_t made_nodes();
 void count_table(std::int64_t elements);
 inline constexpr std::int64_t kElementsPerNode = 128;
 
-// New names of axes (axis_name), which stay in memory.
+// New names of axes (axis_name).
 std::uint64_t made_axis_names();
+// That one model may make: all models that exist at one time share 65,535.
+inline constexpr std::uint64_t kMostAxisNames = 1024;
 
 }  // namespace imprint::tensor

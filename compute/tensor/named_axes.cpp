@@ -56,9 +56,9 @@ class Namer {
   }
 
   Result<> put(int axis, AxisName name) {
-    if (name == 0) return {};
+    if (!name) return {};
     const AxisName before = out_.name(axis);
-    if (before != 0 && before != name)
+    if (before && before != name)
       return make_error(ErrorCode::shape_mismatch,
                         text(op_info(op_).name, ": found axis ", axis, " named '", named_axis(before).text(),
                              "' and '", named_axis(name).text(), "', expected one name"));
@@ -87,7 +87,7 @@ class Namer {
     IMPRINT_CHECK(as_given());
     if (op_ != Op::random_uniform && op_ != Op::random_permutation) return {};
     for (int axis = op_ == Op::random_uniform || out_.rank() > 1 ? 1 : 0; axis < out_.rank(); ++axis)
-      if (const AxisName name = out_.name(axis); name != 0)
+      if (const AxisName name = out_.name(axis))
         return make_error(ErrorCode::unsupported,
                           text(op_info(op_).name, ": found axis ", axis, " named '", named_axis(name).text(),
                                "', expected a name only for the first axis"));
@@ -142,12 +142,12 @@ class Namer {
     const bool is_slice = op_ == Op::slice;
     for (int axis = 0; axis < out_.rank(); ++axis) {
       const AxisName name = shape(0).name(axis);
-      if (name == 0) continue;
+      if (!name) continue;
       const std::size_t a = 2 * static_cast<std::size_t>(axis);
       if (out_[axis] == shape(0)[axis] && ints(a) == 0 && ints(a + 1) == (is_slice ? 1 : 0))
         out_.set_name(axis, name);
       else if (is_slice && ints(a + 1) == 1 && out_[axis] < shape(0)[axis] &&
-               attributes_.shape.name(axis) != 0)  // cut where the places of a run end: trimmed
+               attributes_.shape.is_named(axis))  // cut where the places of a run end: trimmed
         out_.set_name(axis, attributes_.shape.name(axis));
       else if (!is_slice)
         IMPRINT_CHECK(pad(axis, ints(a) + ints(a + 1)));
@@ -175,9 +175,10 @@ class Namer {
   // Windows along a named axis have a quotient of its places; sums of such windows, what they were of.
   Result<> windows(int along) {
     IMPRINT_CHECK(join(0, [&](int axis) { return axis == along || axis >= out_.rank() ? -1 : axis; }));
-    const AxisName given = attributes_.shape.rank() == out_.rank() ? attributes_.shape.name(along) : 0;
-    if (op_ == Op::unwindow && given != 0) return put(along, given);
-    if (shape(0).name(along) == 0) return {};
+    const AxisName given =
+        attributes_.shape.rank() == out_.rank() ? attributes_.shape.name(along) : AxisName();
+    if (op_ == Op::unwindow && given) return put(along, given);
+    if (!shape(0).is_named(along)) return {};
     auto places = sum_of_axis(shape(0), along);
     const WindowSteps steps{ints(1), ints(2), ints(3)};
     std::optional<ShapeAxis> made;
@@ -194,11 +195,11 @@ class Namer {
   // Along the joined axis the last one alone may be named: what lies beyond its places lies beyond all.
   Result<> concat(int along) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (i + 1 < inputs_.size() && shape(i).name(along) != 0) return refuse_here(i, along);
+      if (i + 1 < inputs_.size() && shape(i).is_named(along)) return refuse_here(i, along);
       IMPRINT_CHECK(join(i, [&](int axis) { return axis == along ? -1 : axis; }));
     }
     const std::size_t last = inputs_.size() - 1;
-    if (shape(last).name(along) == 0) return {};
+    if (!shape(last).is_named(along)) return {};
     ExtentSum total;
     const auto places = sum_of_axis(shape(last), along);
     const bool fits = places && total.add(*places);
@@ -227,7 +228,7 @@ class Namer {
   Result<> rows() {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       for (int axis = shape(i).rank() == 2 ? 1 : 0; axis < shape(i).rank(); ++axis)
-        if (shape(i).name(axis) != 0) return refuse_here(i, axis);
+        if (shape(i).is_named(axis)) return refuse_here(i, axis);
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       if (shape(i).rank() == 2) IMPRINT_CHECK(put(0, shape(i).name(0)));
     return {};
@@ -269,10 +270,12 @@ class Namer {
       const bool is_named =
           std::ranges::any_of(own, [](const AxisPart& part) { return !part.extent.empty(); });
       const AxisName name = axis_name(std::move(own));
-      if (is_named && name == 0)
-        return make_error(ErrorCode::unsupported,
-                          text("reshape: found ", describe(*inputs_[0]),
-                               ", expected at most 65,535 names of axes in one process"));
+      if (is_named && !name)
+        return make_error(
+            ErrorCode::unsupported,
+            text("reshape: found ", describe(*inputs_[0]),
+                 ", expected at most 65,535 names of axes at once in one process. Destroy models that "
+                 "the host no longer runs."));
       out_.set_name(axis, name);
     }
     return {};
@@ -301,7 +304,7 @@ std::string_view extent_of_input(std::string_view label) {
   return label.starts_with(kExtentLabel) ? label.substr(kExtentLabel.size()) : std::string_view();
 }
 
-Tensor used_positions(const Tensor& positions, AxisName name) {
+Tensor used_positions(const Tensor& positions, const AxisName& name) {
   Tensor used;
   const NamedAxis& axis = named_axis(name);
   std::int64_t inner = axis.places;

@@ -16,7 +16,7 @@ Tensor extent_input(const std::string& name);
 std::string_view extent_of_input(std::string_view label);
 
 // Whether positions along an axis of this name are among those that a run uses: bool, of their shape.
-Tensor used_positions(const Tensor& positions, AxisName name);
+Tensor used_positions(const Tensor& positions, const AxisName& name);
 
 // 1 / (places of the axes - correction), float32; NaN where that is 0 or less. A constant unless an axis is
 // named.

@@ -41,24 +41,24 @@ void Shape::append(std::int64_t extent) {
 
 void Shape::append(const Shape& other, int axis) {
   if (rank_ == kMaxRank) return;
-  names_[at(rank_)] = other.names_[at(axis)];
+  names_.set(at(rank_), other.names_[at(axis)]);
   extents_[at(rank_++)] = other[axis];
 }
 
-AxisName Shape::name(int axis) const {
-  const AxisName name = names_[at(axis)];
-  if (name == 0) return 0;
-  return named_axis(name).places == (*this)[axis] ? name : AxisName{0};
-}
+AxisName Shape::name(int axis) const { return is_named(axis) ? names_[at(axis)] : AxisName(); }
 
 std::vector<AxisPart> Shape::parts(int axis) const {
-  const AxisName own = name(axis);
-  return own != 0 ? named_axis(own).parts : std::vector<AxisPart>{{{}, (*this)[axis], 1}};
+  return is_named(axis) ? names_.axis(at(axis)).parts : std::vector<AxisPart>{{{}, (*this)[axis], 1}};
+}
+
+bool Shape::is_named(int axis) const {
+  return names_.has(at(axis)) && names_.axis(at(axis)).places == (*this)[axis];
 }
 
 bool Shape::is_named() const {
+  if (!names_.any()) return false;
   for (int axis = 0; axis < rank_; ++axis)
-    if (name(axis) != 0) return true;
+    if (is_named(axis)) return true;
   return false;
 }
 
@@ -68,8 +68,7 @@ std::string Shape::text() const {
   std::string out = "[";
   for (int axis = 0; axis < rank_; ++axis) {
     if (axis > 0) out += ", ";
-    const AxisName named = name(axis);
-    out += named != 0 ? named_axis(named).text() : imprint::text((*this)[axis]);
+    out += is_named(axis) ? names_.axis(at(axis)).text() : imprint::text((*this)[axis]);
   }
   return out + "]";
 }
@@ -94,7 +93,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
     const std::int64_t extent_b = axis_b < 0 ? 1 : b[axis_b];
     if (extent_a != extent_b && extent_a != 1 && extent_b != 1) return std::nullopt;
     const bool of_b =
-        axis_a < 0 || (axis_b >= 0 && (extent_a == 1 || (extent_a == extent_b && a.name(axis_a) == 0)));
+        axis_a < 0 || (axis_b >= 0 && (extent_a == 1 || (extent_a == extent_b && !a.is_named(axis_a))));
     of_b ? out.append(b, axis_b) : out.append(a, axis_a);
   }
   return out;

@@ -11,35 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "compute/tensor/axis_name.h"
+
 namespace imprint {
-
-namespace tensor {
-
-// The name of an axis whose extent each run chooses (Extent). 0: the extent is fixed.
-using AxisName = std::uint16_t;
-
-// Axes that were merged into one, from the outermost: a part has bound * factor places, of which a run with
-// extent n uses the first n * factor. Without a name it uses all.
-struct AxisPart {
-  std::string extent;
-  std::int64_t bound = 1, factor = 1;
-  std::int64_t places() const { return bound * factor; }
-  auto operator<=>(const AxisPart&) const = default;
-};
-
-// The meaning of an axis name: parts of which one at least is named, and none unnamed follows a named one.
-struct NamedAxis {
-  std::vector<AxisPart> parts;
-  std::int64_t places = 1;
-  std::string text() const;  // "batch <= 64"
-};
-
-// Names live as long as the process and are few: one per list of parts. 0: none of them is named, there are
-// 65,535 names already, or a number is out of range.
-AxisName axis_name(std::vector<AxisPart> parts);
-const NamedAxis& named_axis(AxisName name);
-
-}  // namespace tensor
 
 // An extent with a name and a bound, such as `batch <= 64`. A program with such axes is compiled once and
 // runs with any extent from 1 to the bound (compute/docs/extents.md). Equal names and bounds are the same
@@ -51,10 +25,10 @@ class Extent {
   Extent(std::string_view name, std::int64_t bound);
   const std::string& name() const;
   std::int64_t bound() const;
-  tensor::AxisName axis_name() const { return axis_name_; }
+  const tensor::AxisName& axis_name() const { return axis_name_; }
 
  private:
-  tensor::AxisName axis_name_ = 0;
+  tensor::AxisName axis_name_;
 };
 
 namespace tensor {
@@ -64,9 +38,9 @@ struct ShapeAxis {
   template <class Integer>
   requires std::integral<Integer> ShapeAxis(Integer fixed) : extent(static_cast<std::int64_t>(fixed)) {}
   ShapeAxis(const Extent& named)  // a bad extent gives -1, which operations refuse
-      : extent(named.axis_name() == 0 ? -1 : named.bound()), name(named.axis_name()) {}
+      : extent(named.axis_name() ? named.bound() : -1), name(named.axis_name()) {}
   std::int64_t extent = 0;
-  AxisName name = 0;
+  AxisName name;
 };
 
 }  // namespace tensor
@@ -97,14 +71,17 @@ class Shape {
 
   // A name belongs to one extent: it is gone when the extent of its axis is changed.
   bool is_named() const;
+  bool is_named(int axis) const;
   tensor::AxisName name(int axis) const;
   std::vector<tensor::AxisPart> parts(int axis) const;  // an axis without a name is one part
-  void set_name(int axis, tensor::AxisName name) { names_[static_cast<std::size_t>(axis)] = name; }
+  void set_name(int axis, tensor::AxisName name) {
+    names_.set(static_cast<std::size_t>(axis), std::move(name));
+  }
   void clear_names() { names_ = {}; }
 
  private:
   std::array<std::int64_t, kMaxRank> extents_{};
-  std::array<tensor::AxisName, kMaxRank> names_{};
+  tensor::AxisNames names_;
   int rank_ = 0;
 };
 

@@ -58,6 +58,8 @@ inline constexpr const char* kHarmless = "a harmless file";
 
 // Beside the models lies this file of 1 GiB, which takes no room on the disk.
 inline constexpr const char* kLargeFile = "large.bin";
+inline constexpr const char* kInAnotherFile =
+    " in another file";  // the end of names of models with tensors there
 
 // And this model of many inputs, for the files that name one.
 inline constexpr const char* kManyInputs = "many_inputs.onnx";
@@ -65,6 +67,7 @@ FileBytes many_inputs();
 
 std::vector<Bomb> model_bombs();  // ONNX: input "x" of [N, 1], so that one row of numbers runs them
 std::vector<Bomb> operator_bombs();
+std::vector<Bomb> body_bombs();
 std::vector<Bomb> named_bombs();
 std::vector<Bomb> data_bombs();  // tables, the studio's files, bounds
 std::vector<Bomb> file_bombs();  // every other kind

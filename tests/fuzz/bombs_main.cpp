@@ -46,8 +46,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kBarMs = 200, kBarMib = 64;
-constexpr double kSlack = 10;  // of the time: a busy machine has cold caches, and a debug build is slow
+// The bar for a reading, and what fails: CPU time that is over kMostMs at each of several tries, so that a
+// busy machine passes; memory beyond a harmless file's, and all of a process.
+constexpr double kBarMs = 200, kBarMib = 64, kMostMib = 128;
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr double kMostMs = 500;
+#else
+constexpr double kMostMs = 4000;  // checks and sanitizers take several times as long
+#endif
+constexpr int kTries = 6;
 constexpr rlim_t kMostSeconds = 30;
 constexpr std::uint64_t kCap = 64u << 20, kMostOperations = 1'000'000'000;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -104,13 +111,16 @@ imp_result act_once(imp_context context, imp_brain brain) {
   return result < IMP_OK ? result : ended;
 }
 
-int create_policy(Bytes bytes, bool warm) {
+// limited: as a careful host does; else by the defaults.
+int create_policy(Bytes bytes, bool warm, bool limited) {
   const imp_context context = open("cpu");
   imp_policy_desc desc = imp_policy_desc_init();
   desc.data = bytes.data();
   desc.size = bytes.size();
-  desc.constant_limit_bytes = kCap;
-  desc.operation_limit = kMostOperations / desc.agent_capacity;
+  if (limited) {
+    desc.constant_limit_bytes = kCap;
+    desc.operation_limit = kMostOperations / desc.agent_capacity;
+  }
   imp_brain brain = {};
   imp_result result = api().brain_create_from_onnx(context, &desc, &brain);
   if (warm && result >= IMP_OK) result = api().context_warmup(context, nullptr, nullptr);
@@ -223,7 +233,8 @@ int run_one(const std::string& entry, const char* file) {
   const auto read = read_file(file);
   if (!read) return kBroken;
   const Bytes bytes(*read);
-  if (entry == "create" || entry == "warmup") return create_policy(bytes, entry == "warmup");
+  if (entry == "create" || entry == "warmup")
+    return create_policy(bytes, entry == "warmup", entry == "warmup");
   if (entry == "model_create") return create_model(bytes);
   if (entry == "load" || entry == "load_weights") return load_brain(file, entry == "load_weights");
   if (entry == "tuning_set" || entry == "pipeline_cache_set")
@@ -282,24 +293,33 @@ std::vector<std::string> entries_of(BombKind kind) {
   const std::string read = std::string("read ") + kind_name(kind);
   switch (kind) {
     case BombKind::model:
-      return {"inspect", "inspect --json", "run", "create", "warmup", "model_create"};
+      return {"inspect",         "inspect --json", "run",    "run limited", "convert",
+              "convert weights", "quantise",       "create", "warmup",      "model_create"};
     case BombKind::named:
       return {"run --extent"};
     case BombKind::brain:
-      return {"load", "load_weights"};
+      return {"load", "load_weights", "export", "demos extract"};
     case BombKind::table:
       return {read, "tuning_set"};
     case BombKind::cache:
       return {read, "pipeline_cache_set"};
+    case BombKind::demonstrations:
+      return {read, "demos show"};
     default:
       return {read};
   }
 }
 
+// The defaults of `run` and others count tensors of other files as part of the model.
+bool is_limited(const std::string& entry) {
+  return entry == "run limited" || entry == "warmup" || entry == "model_create";
+}
+
 std::vector<Bomb> all_bombs() {
-  std::vector<Bomb> bombs = model_bombs(), operators = operator_bombs(), named = named_bombs(),
-                    data = data_bombs(), others = file_bombs();
+  std::vector<Bomb> bombs = model_bombs(), operators = operator_bombs(), bodies = body_bombs(),
+                    named = named_bombs(), data = data_bombs(), others = file_bombs();
   std::ranges::move(operators, std::back_inserter(bombs));
+  std::ranges::move(bodies, std::back_inserter(bombs));
   std::ranges::move(named, std::back_inserter(bombs));
   std::ranges::move(data, std::back_inserter(bombs));
   std::ranges::move(others, std::back_inserter(bombs));
@@ -341,12 +361,14 @@ class Report {
       : self_(std::move(self)), command_line_(std::move(command_line)), folder_(std::move(folder)) {}
 
   void measure(const std::string& entry, const std::string& file, const std::string& title) {
-    const Measured found = run(command(entry, file), folder_ + "/output");
+    Measured found = run(command(entry, file), folder_ + "/output");
+    for (int i = 1; i < kTries && found.ms > kMostMs && found.status >= 0; ++i)
+      found.ms = std::min(found.ms, run(command(entry, file), folder_ + "/output").ms);
     base_.emplace(entry, found.mib);  // of the harmless file, which comes first
     if (found.status == kSkipped) return;
     const double mib = std::max(0.0, found.mib - base_[entry]);
     const bool broken = found.status != kTaken && found.status != kRefused;
-    const bool slow = found.ms > kSlack * kBarMs, large = kMemoryIsOwn && mib > kBarMib;
+    const bool slow = found.ms > kMostMs, large = kMemoryIsOwn && (mib > kBarMib || found.mib > kMostMib);
     const bool fails = broken || slow || large;
     const bool over = fails || found.ms > kBarMs;
     failures_ += fails;
@@ -372,12 +394,20 @@ class Report {
   std::vector<std::string> command(const std::string& entry, const std::string& file) const {
     if (entry == "inspect") return {command_line_, "inspect", file};
     if (entry == "inspect --json") return {command_line_, "inspect", "--json", file};
+    if (entry == "convert") return {command_line_, "convert", file, folder_ + "/out.onnx"};
+    if (entry == "convert weights") return {command_line_, "convert", file, folder_ + "/out"};
+    if (entry == "quantise")
+      return {command_line_, "quantise", "--least", "1", "--bits", "4", file, folder_ + "/out.onnx"};
+    if (entry == "export") return {command_line_, "export", file, folder_ + "/out.onnx"};
+    if (entry == "demos extract") return {command_line_, "demos", "extract", file, folder_ + "/out"};
+    if (entry == "demos show") return {command_line_, "demos", "show", file};
     std::vector<std::string> run{command_line_, "run", file, "--device", "cpu"};
     const auto with = [&](std::initializer_list<std::string> more) {
       run.insert(run.end(), more);
       return run;
     };
-    if (entry == "run")
+    if (entry == "run") return with({"--input", folder_ + "/in.safetensors", "--output", folder_ + "/out"});
+    if (entry == "run limited")
       return with({"--input", folder_ + "/in.safetensors", "--output", folder_ + "/out", "--most-mib", "64",
                    "--most-gop", "1"});
     if (entry == "run --extent")
@@ -410,6 +440,7 @@ int run_all(const char* self, const char* command_line, const std::string& chose
       const std::vector<std::string> entries = entries_of(bomb.kind);
       for (std::size_t j = 0; j < entries.size(); ++j) {
         if (some && bomb.name != kHarmless && j != i % entries.size()) continue;
+        if (bomb.name.ends_with(kInAnotherFile) && !is_limited(entries[j])) continue;
         report.measure(entries[j], file_of(folder, i, bomb.kind),
                        text(bomb.name, ", ", fs::file_size(file_of(folder, i, bomb.kind)), " bytes"));
       }

@@ -298,10 +298,10 @@ std::vector<Bomb> operator_bombs() {
   std::vector<Bomb> bombs;
   add_bodies(bombs);
   add_operators(bombs);
-  bombs.push_back(
-      {"1 GiB of float32 in another file", BombKind::model, [] { return in_a_large_file(1, 1 << 28); }});
-  bombs.push_back(
-      {"1 GiB of int8 in another file", BombKind::model, [] { return in_a_large_file(3, 1 << 30); }});
+  bombs.push_back({std::string("1 GiB of float32") + kInAnotherFile, BombKind::model,
+                   [] { return in_a_large_file(1, 1 << 28); }});
+  bombs.push_back({std::string("1 GiB of int8") + kInAnotherFile, BombKind::model,
+                   [] { return in_a_large_file(3, 1 << 30); }});
   return bombs;
 }
 

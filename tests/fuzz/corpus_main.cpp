@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -88,9 +89,15 @@ void run(const Harness& harness, const fs::path& corpus, const Limit& limit, uns
   std::mt19937 random(seed_number);
   const Clock::time_point end = Clock::now() + limit.time;
   long count = 0;
-  for (; count < limit.executions / harness.cost && Clock::now() < end; ++count)
-    harness.take(mutated(seeds[random() % seeds.size()], seeds[random() % seeds.size()], random));
-  std::printf("%s: %zu seeds, %ld mutations\n", harness.name, seeds.size(), count);
+  double slowest = 0;
+  for (; count < limit.executions / harness.cost && Clock::now() < end; ++count) {
+    const File file = mutated(seeds[random() % seeds.size()], seeds[random() % seeds.size()], random);
+    const std::clock_t start = std::clock();
+    harness.take(file);
+    slowest = std::max(slowest, 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+  }
+  std::printf("%s: %zu seeds, %ld mutations, %.1f ms of CPU time for the slowest\n", harness.name,
+              seeds.size(), count, slowest);
 }
 
 }  // namespace

@@ -313,14 +313,17 @@ Attribute body_of(Choices& choices, const char* name, int inputs, int outputs,
   axis.name = "axis";
   axis.kind = AttributeKind::int_value;
   axis.ints = {0};
-  if (choices.below(2)) {
+  const std::size_t form = choices.below(4);
+  const bool has_nodes = form != 2;
+  if (form % 2 == 1) {
     body.nodes.push_back(twice);
     names.push_back(doubled);
   }
   for (int i = 0; i < outputs; ++i) {
     const std::string result = std::string(name) + "result" + std::to_string(i);
-    body.nodes.push_back(simple("Identity", {choices.of(names)}, result));
-    add_output(body, result);
+    const std::string& given = choices.of(names);
+    if (has_nodes) body.nodes.push_back(simple("Identity", {given}, result));
+    add_output(body, has_nodes ? result : given);
   }
   return out;
 }
@@ -362,7 +365,10 @@ void note_used(const Graph& graph, std::set<std::string>& used) {
   for (const Node& node : graph.nodes) {
     used.insert(node.inputs.begin(), node.inputs.end());
     for (const Attribute& attribute : node.attributes)
-      for (const Graph& body : attribute.graphs) note_used(body, used);
+      for (const Graph& body : attribute.graphs) {
+        note_used(body, used);
+        for (const imprint::onnx::ValueInfo& output : body.outputs) used.insert(output.name);
+      }
   }
 }
 

@@ -38,7 +38,12 @@ TEST(CpuMemory, InputsAndOutputsOfAllSlotsAreCapped) {
   ProgramDescription many = one;
   many.slot_count = 64;
   EXPECT_TRUE(Program::compile(*runtime, one).ok());
-  EXPECT_EQ(Program::compile(*runtime, many).error().code, ErrorCode::out_of_device_memory);
+  const auto program = Program::compile(*runtime, many);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, ErrorCode::out_of_device_memory);
+  EXPECT_THAT(program.error().message,
+              AllOf(HasSubstr("262144 bytes of inputs and 262144 bytes of outputs in 64 slots"),
+                    HasSubstr("expected at most 1048576 bytes")));
 }
 
 TEST(CpuMemory, VariablesAreCappedAndComeFree) {

@@ -7,8 +7,11 @@
 #include <ctime>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "compute/program/program.h"
+#include "compute/program/runtime.h"
 #include "compute/tensor/made_nodes.h"
 #include "compute/tensor/shape.h"
 #include "tests/unit/model_heap.h"
@@ -121,6 +124,68 @@ TEST(HostileTypes, StringsAreNoNumbers) {
   }
 }
 
+TEST(HostileTypes, DigitsOfStringsAreCounted) {
+  OnnxBuilder b;
+  b.input("x", {"1"});
+  b.node("Constant", {}, {"digits"}, {OnnxBuilder::words("value_strings", {std::string(100'000, '1')})});
+  Words names;
+  for (int i = 0; i < 2000; ++i)
+    b.node("Cast", {"digits"}, {names.emplace_back("n" + std::to_string(i))}, {OnnxBuilder::number("to", 1)});
+  b.node("Sum", names, {"y"}).output("y");
+  EXPECT_THAT(refusal_text(b), HasSubstr("Cast"));
+}
+
+TEST(HostileTypes, ResultsOfALoopAreCounted) {
+  OnnxBuilder inner;
+  inner.input("i", {}, test::kInt64).input("go", {}, test::kBool).input("v", {"1"});
+  inner.output("go", {}, test::kBool).output("v");
+  Words names{"last"};
+  for (int i = 0; i < 16'000; ++i) {
+    inner.output("v");
+    names.push_back("r" + std::to_string(i));
+  }
+  OnnxBuilder b;
+  b.input("x", {"1"}).longs("m", {}, {1024});
+  b.node("Loop", {"m", "", "x"}, names, {OnnxBuilder::body("body", inner)}).output("last");
+  EXPECT_THAT(refusal_text(b), HasSubstr("more Loop nodes than one model may have"));
+}
+
+// One node of 176 bytes would be 98,306 operations.
+TEST(HostileTypes, TapsOfAResizeAreCounted) {
+  OnnxBuilder b(19);
+  b.input("x", {"1", "1", "65536", "1"}).longs("sizes", {4}, {1, 1, 4, 1});
+  b.node("Resize", {"x", "", "", "sizes"}, {"y"},
+         {OnnxBuilder::text("mode", "linear"), OnnxBuilder::number("antialias", 1)})
+      .output("y");
+  EXPECT_THAT(refusal_text(b), HasSubstr("Resize"));
+}
+
+// Names that the innermost of 14 branches reads from outside pass through all of them.
+TEST(HostileTypes, NamesThatBodiesReadAreFoundOnce) {
+  constexpr int kNames = 6'000, kDepth = 14;
+  OnnxBuilder b, inner;
+  b.input("x", {"1"}).raw("c", {}, test::kBool, std::string(1, '\1'));
+  Words names;
+  for (int i = 0; i < kNames; ++i) b.node("Identity", {"x"}, {names.emplace_back("n" + std::to_string(i))});
+  for (int i = 0; i + 100 <= kNames; i += 100)
+    inner.node("Sum", Words(names.begin() + i, names.begin() + i + 100), {"s" + std::to_string(i)});
+  inner.output("s0");
+  for (int depth = 0; depth < kDepth; ++depth) {
+    const std::string made = "d" + std::to_string(depth);
+    OnnxBuilder outer;
+    outer.node("If", {"c"}, {made},
+               {OnnxBuilder::body("then_branch", inner),
+                OnnxBuilder::body("else_branch", OnnxBuilder().output("x"))});
+    inner = std::move(outer.output(made));
+  }
+  b.node(
+      "If", {"c"}, {"y"},
+      {OnnxBuilder::body("then_branch", inner), OnnxBuilder::body("else_branch", OnnxBuilder().output("x"))});
+  const std::clock_t start = std::clock();
+  EXPECT_EQ(refusal_text(b.output("y")), "");
+  EXPECT_LT(std::clock() - start, 2 * CLOCKS_PER_SEC);  // less than a tenth of that on a quiet machine
+}
+
 TEST(HostileTypes, TurnsOfALoopMakeOneType) {
   const auto branch = [](OnnxBuilder b) { return b.node("Identity", {"c"}, {"b"}).output("b"); };
   // Shapes that grow, so that the turns are imported one after the other.
@@ -227,6 +292,96 @@ TEST(HostileExtents, NamesOfAxesAreFewForOneModel) {
   EXPECT_LE(tensor::made_axis_names() - before, 1100u);
 }
 
+// Foreign models have names of their own. A process has 65,535 at one time.
+TEST(HostileExtents, NamesOfAxesAreGivenBack) {
+  for (std::int64_t bound = 2; bound < 70'000; ++bound) ASSERT_TRUE(Extent("N", bound).axis_name()) << bound;
+  OnnxBuilder b;
+  b.input("x", {"N", "1"}).floats("one", {1, 1}, {1});
+  std::string last = "x";
+  for (int i = 0; i < 100; ++i) {
+    b.node("Concat", {"one", last}, {numbered_name("c", i)}, {OnnxBuilder::number("axis", 0)});
+    last = numbered_name("c", i);
+  }
+  b.node("ReduceSum", {last}, {"y"}).output("y");
+  for (int turn = 0; turn < 2; ++turn) {
+    const std::uint64_t before = tensor::made_axis_names();
+    EXPECT_EQ(import_named(b, 100, {{"x", {2, 1}}}), "");
+    EXPECT_GE(tensor::made_axis_names() - before, 100u) << "those of the model before are gone";
+  }
+}
+
+TEST(HostileExtents, NamesOfAxesStayWhileAShapeHasThem) {
+  const auto made = [](const char* name) {
+    const std::uint64_t before = tensor::made_axis_names();
+    const Extent extent(name, 8);
+    return tensor::made_axis_names() - before;
+  };
+  Shape kept, copy;
+  {
+    const Extent extent("kept by a shape", 8);
+    kept = {extent, 2};
+  }
+  EXPECT_EQ(kept.text(), "[kept by a shape <= 8, 2]");
+  EXPECT_EQ(made("kept by a shape"), 0u);
+  copy = kept;
+  kept = {};
+  EXPECT_EQ(copy.text(), "[kept by a shape <= 8, 2]");
+  EXPECT_EQ(made("kept by a shape"), 0u);
+  copy[0] = 3;  // the name belongs to one extent, and stays until the shape goes
+  EXPECT_FALSE(copy.is_named());
+  copy.clear_names();
+  EXPECT_EQ(made("kept by a shape"), 1u);
+  EXPECT_EQ(made("kept by a shape"), 1u);  // given back again
+}
+
+TEST(HostileExtents, NamesOfAxesAreSharedByThreads) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 20'000; ++i) {
+        const Extent extent(i % 2 ? "of threads" : "of other threads", 8);
+        const Shape shape{extent, 2};
+        ASSERT_EQ(shape.parts(0)[0].extent, i % 2 ? "of threads" : "of other threads");
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+// ---- work that limits count ----
+
+std::uint64_t work_of(const OnnxBuilder& builder) {
+  const ImportedModel model = test::must_import(builder, {{"x", {1, 1}}});
+  const auto runtime = Runtime::create_on_cpu();
+  const ProgramDescription description{
+      .name = "work", .inputs = model.input_tensors(), .outputs = model.output_tensors()};
+  const auto program = Program::compile(*runtime, description);
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  return program ? program->stats().work : 0;
+}
+
+// y = the sum of `op` of 10^6 numbers.
+OnnxBuilder of_a_million(const char* op, int count,
+                         const std::vector<OnnxBuilder::Attribute>& attributes = {}) {
+  OnnxBuilder b;
+  b.input("x", {"N", "1"}).longs("extents", {2}, {1000, 1000}).node("Expand", {"x", "extents"}, {"v0"});
+  for (int i = 0; i < count; ++i) {
+    auto own = attributes;
+    if (op == std::string("Cast")) own.push_back(OnnxBuilder::number("to", i % 2 ? 1 : 6));
+    b.node(op, {numbered_name("v", i)}, {numbered_name("v", i + 1)}, own);
+  }
+  b.node("ReduceSum", {numbered_name("v", count)}, {"y"}).output("y");
+  return b;
+}
+
+TEST(HostileWork, CastsCount) { EXPECT_GE(work_of(of_a_million("Cast", 100)), 100'000'000u); }
+
+TEST(HostileWork, AFunctionCountsSeveralTimes) {
+  EXPECT_GE(work_of(of_a_million("Erf", 1)), 16'000'000u);
+  EXPECT_LE(work_of(of_a_million("Abs", 1)), 4'000'000u);
+}
+
+TEST(HostileWork, PlacesCount) { EXPECT_GE(work_of(of_a_million("Trilu", 1)), 4'000'000u); }
+
 TEST(HostileExtents, ProductsBeyondAnyAxisAreRefused) {
   OnnxBuilder b;
   b.input("x", {"N", "1"}).longs("first", {1}, {0}).floats("one", {1}, {1});
@@ -235,9 +390,9 @@ TEST(HostileExtents, ProductsBeyondAnyAxisAreRefused) {
   b.output("y");
   EXPECT_THAT(import_named(b, 1 << 24, {{"x", {2, 1}}}), HasSubstr("found 1 and N * N * N * N"));
   // 2^96 places, of which 64 bits keep none
-  EXPECT_EQ(tensor::axis_name({{"N", 1 << 24, 1}, {"N", 1 << 24, 1}, {"N", 1 << 24, 1}, {"N", 1 << 24, 1}}),
-            0);
-  EXPECT_EQ(tensor::axis_name({{"N", 1 << 24, 1}, {"", std::int64_t{1} << 62, 1}}), 0);
+  EXPECT_FALSE(
+      tensor::axis_name({{"N", 1 << 24, 1}, {"N", 1 << 24, 1}, {"N", 1 << 24, 1}, {"N", 1 << 24, 1}}));
+  EXPECT_FALSE(tensor::axis_name({{"N", 1 << 24, 1}, {"", std::int64_t{1} << 62, 1}}));
 }
 
 }  // namespace

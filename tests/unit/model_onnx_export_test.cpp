@@ -146,6 +146,17 @@ TEST(OnnxExport, RefusesNamedExtents) {
   EXPECT_THAT(file.error().message, HasSubstr("input 'x': found a named extent in [batch <= 8, 3]"));
 }
 
+// A window becomes a list of its indices: 4 bytes for each.
+TEST(OnnxExport, ConstantsThatItMakesAreCounted) {
+  const Tensor x = input("x", {100'000});
+  const OnnxExport what{
+      .inputs = {{"x", x}}, .outputs = {{"y", window(x, 0, 1000)}}, .constant_limit_bytes = 1 << 20};
+  const auto file = export_onnx(what);
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code, ErrorCode::out_of_host_memory);
+  EXPECT_THAT(file.error().message, HasSubstr("constants of more than 1048576 bytes"));
+}
+
 TEST(OnnxExport, SaysWhatIsMissing) {
   const Tensor x = input("x", {3});
   const auto file = export_onnx({.inputs = {{"x", x}}, .outputs = {{"y", lgamma(x) + digamma(lgamma(x))}}});

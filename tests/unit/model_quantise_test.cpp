@@ -149,6 +149,28 @@ TEST(Quantise, RefusesNumbersThatAreNone) {
 }
 
 // Ranges of activations make their values 8-bit numbers, once per value; a narrow range clips.
+TEST(Quantise, LeavesProductsOfOtherForms) {
+  for (const auto& outputs : {std::vector<std::string>{}, {"h", "more"}}) {
+    OnnxBuilder builder(17);
+    builder.input("x", {"3", "70"}).floats("w", {70, 40}, some_numbers(2800, 1)).output("x");
+    builder.node("MatMul", {"x", "w"}, outputs);
+    EXPECT_TRUE(quantise_onnx(builder.bytes(), test::must_parse(builder), {.bits = 4}).ok());
+  }
+}
+
+TEST(Quantise, RefusesInitializersOfOneName) {
+  for (const std::int64_t rank : {1, 2}) {
+    OnnxBuilder builder = products(17);
+    if (rank == 1)
+      builder.floats("w", {2800}, some_numbers(2800, 1));
+    else
+      builder.raw("w", {1, 4097}, test::kUint8, std::string(4097, '\1'));
+    const auto made = quantise_onnx(builder.bytes(), test::must_parse(builder), {});
+    ASSERT_FALSE(made.ok());
+    EXPECT_THAT(made.error().message, HasSubstr("found two initializers 'w'"));
+  }
+}
+
 TEST(Quantise, ActivationsAreRoundedInTheirRange) {
   const Tensor x = Tensor::from(some_numbers(210, 3), {3, 70});
   const OnnxBuilder builder = products(17);

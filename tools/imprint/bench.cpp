@@ -27,6 +27,7 @@ struct BenchOptions {
   std::string command;  // as it was given
   bool list = false, profile = false;
   std::vector<std::string> models;
+  FileLimits limits;  // of each
   ModelShapes shapes;
   Precision precision = Precision::float32;
   Repeats repeats;
@@ -87,7 +88,8 @@ constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", p
                              {"train", train_cases, true, true}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
-  if (!options.models.empty()) return model_cases(options.models, options.shapes, options.precision);
+  if (!options.models.empty())
+    return model_cases(options.models, options.shapes, options.precision, options.limits);
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites) {
     if (options.suite != "all" && options.suite != suite.name) continue;
@@ -492,6 +494,8 @@ void add_bench(CLI::App& app) {
           "too")
       ->check(CLI::IsMember({"float32", "mixed", "float16"}))
       ->option_text("TYPE=float32");
+  add_memory_limit_option(*command, options->limits);
+  add_work_limit_option(*command, options->limits);
   command->add_option("--suite", options->suite, list)->check(CLI::IsMember(names))->option_text("SUITE=all");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   add_threads_option(*command, options->threads);

@@ -11,6 +11,7 @@
 #include "compute/program/program.h"
 #include "tools/imprint/bench_timer.h"
 #include "tools/imprint/computer.h"
+#include "tools/imprint/file_limits.h"
 #include "tools/imprint/model_shapes.h"
 
 namespace CLI {
@@ -103,7 +104,7 @@ std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 std::vector<BenchCase> plan_cases();
 std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelShapes& shapes,
-                                   Precision precision);
+                                   Precision precision, const FileLimits& limits);
 
 // Benchmarks of the suites that are programs (on_cpu: of those that run on the CPU too), and the suites'
 // names.

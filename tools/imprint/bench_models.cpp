@@ -11,9 +11,13 @@ namespace imprint::tools {
 namespace {
 
 Result<BenchResult> run_model(BenchDevice& device, const std::string& name, const std::string& file,
-                              const ModelShapes& shapes, Precision precision) {
-  IMPRINT_ASSIGN(Program program, compile_model(device.runtime(), file, shapes, kChainedRuns, precision));
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(file));
+                              const ModelShapes& shapes, Precision precision, FileLimits limits) {
+  IMPRINT_ASSIGN(const onnx::Model model, load_limited(file, limits));
+  device.runtime().set_cpu_memory_cap(limits.bytes());
+  IMPRINT_ASSIGN(Program program,
+                 compile_model(device.runtime(), file, shapes, kChainedRuns, precision, limits));
+  IMPRINT_CHECK(check_memory(file, limits, program.stats()));
+  IMPRINT_CHECK(check_work(file, limits, program.stats()));
   const std::vector<onnx::ValueInfo> inputs = model_inputs(model);
   Noise noise;
   for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
@@ -30,12 +34,13 @@ Result<BenchResult> run_model(BenchDevice& device, const std::string& name, cons
 }  // namespace
 
 std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelShapes& shapes,
-                                   Precision precision) {
+                                   Precision precision, const FileLimits& limits) {
   std::vector<BenchCase> cases;
   for (const std::string& file : files) {
     const std::string name = std::filesystem::path(file).stem().string();
-    cases.push_back(
-        {name, [=](BenchDevice& device) { return run_model(device, name, file, shapes, precision); }});
+    cases.push_back({name, [=](BenchDevice& device) {
+                       return run_model(device, name, file, shapes, precision, limits);
+                     }});
   }
   return cases;
 }

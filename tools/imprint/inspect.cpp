@@ -16,6 +16,7 @@
 #include "compute/model/policy.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
+#include "tools/imprint/file_limits.h"
 #include "tools/imprint/graph_picture.h"
 #include "tools/imprint/slow_step.h"
 #include "tools/imprint/workloads.h"
@@ -26,10 +27,10 @@ namespace {
 struct InspectOptions {
   std::string path, device = "cpu", picture;
   ModelShapes shapes;
-  std::uint64_t most_mib = 4096;
+  FileLimits limits;
   bool as_json = false;
 
-  ImportOptions import_options() const { return {.constant_limit_bytes = most_mib << 20}; }
+  ImportOptions import_options() const { return {.constant_limit_bytes = limits.bytes()}; }
 };
 
 struct Parameters {
@@ -68,8 +69,9 @@ struct Compiled {
 // The model as a program of the device, for these shapes. Some faults show only then.
 Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options) {
   const SlowStep slow(text("compiling '", options.path, "'"));
-  IMPRINT_ASSIGN(ImportedModel imported,
-                 import_at(model, options.path, options.shapes, options.import_options()));
+  IMPRINT_ASSIGN(
+      ImportedModel imported,
+      with_remedy(import_at(model, options.path, options.shapes, options.import_options()), options.limits));
   IMPRINT_ASSIGN(Computer computer, Computer::open(options.device));
   const ProgramDescription description{.name = options.path,
                                        .inputs = imported.input_tensors(),
@@ -237,9 +239,9 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
   if (!program) std::printf("cannot be run: %s\n", program.error().message.c_str());
 }
 
-Result<> inspect(const InspectOptions& options) {
+Result<> inspect(InspectOptions options) {
   if (!options.picture.empty()) IMPRINT_CHECK(check_replaceable(options.picture));
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.path, options.most_mib << 20));
+  IMPRINT_ASSIGN(const onnx::Model model, load_limited(options.path, options.limits));
   const std::vector<OperatorUse> operators = operators_of(model);
   const Result<Compiled> program = compile(model, options);
   if (options.as_json)
@@ -264,9 +266,7 @@ void add_inspect(CLI::App& app) {
       ->option_text("N=1");
   command->add_option("--device", options->device, kDeviceHelp)->option_text("DEVICE=cpu");
   command->add_option("--svg", options->picture, "draw the graph into this file")->type_name("FILE.svg");
-  command->add_option("--most-mib", options->most_mib, "refuse a model whose constants take more memory, MiB")
-      ->check(CLI::Range(1, 1 << 30))
-      ->option_text("N=4096");
+  add_memory_limit_option(*command, options->limits);
   command->add_flag("--json", options->as_json, "print a JSON object");
   set_work(*command, [options] { return inspect(*options); });
 }

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "compute/base/amount.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/files/file.h"
@@ -17,6 +18,7 @@
 #include "compute/model/weights/weights.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
+#include "tools/imprint/file_limits.h"
 #include "tools/imprint/model_inputs.h"
 #include "tools/imprint/slow_step.h"
 #include "tools/imprint/workloads.h"
@@ -31,19 +33,30 @@ struct QuantiseChoices {
   double percentile = 100;
   QuantiseOptions options;
   ModelShapes shapes;  // without an input file
+  FileLimits limits;
   std::uint32_t threads = 1;
 };
 
-Result<std::vector<HostTensor>> outputs_of(const onnx::Model& model, const std::string& name,
-                                           const safetensors::File& inputs, const QuantiseChoices& choices) {
-  IMPRINT_ASSIGN(const ImportedModel imported, import_for(model, choices.input, inputs));
+struct Outputs {
+  std::vector<std::string> names;
+  std::vector<HostTensor> values;
+};
+
+Result<Outputs> outputs_of(const onnx::Model& model, const std::string& name, const safetensors::File& inputs,
+                           const QuantiseChoices& choices) {
+  const FileLimits& limits = choices.limits;
+  IMPRINT_ASSIGN(const ImportedModel imported,
+                 with_remedy(import_for(model, choices.input, inputs, limits.bytes()), limits));
   IMPRINT_ASSIGN(const std::vector<HostTensor> given, host_tensors(imported, inputs));
-  IMPRINT_ASSIGN(Computer computer, Computer::open("cpu", {}, kDefaultMemoryCap, choices.threads));
-  IMPRINT_ASSIGN(Program program,
-                 Program::compile(computer.runtime(), {.name = name,
-                                                       .inputs = imported.input_tensors(),
-                                                       .outputs = imported.output_tensors()}));
-  return computer.session().run(program, given);
+  IMPRINT_ASSIGN(Computer computer, Computer::open("cpu", {}, limits.bytes(), choices.threads));
+  const ProgramDescription description{
+      .name = name, .inputs = imported.input_tensors(), .outputs = imported.output_tensors()};
+  IMPRINT_ASSIGN(Program program, with_remedy(Program::compile(computer.runtime(), description), limits));
+  IMPRINT_CHECK(check_work(name, limits, program.stats()));
+  Outputs outputs;
+  for (const ImportedValue& output : imported.outputs) outputs.names.push_back(output.name);
+  IMPRINT_ASSIGN(outputs.values, computer.session().run(program, given));
+  return outputs;
 }
 
 // Rows of the last axis whose largest element is the same, of all rows.
@@ -61,6 +74,13 @@ std::pair<std::size_t, std::size_t> equal_choices(const HostTensor& a, const Hos
 }
 
 void print_change(const std::string& name, const HostTensor& before, const HostTensor& after) {
+  // The shape may follow from a weight, as that of its places that are not 0.
+  if (before.dtype != after.dtype || before.shape != after.shape) {
+    std::printf("  %s: %s %s becomes %s %s\n", clipped(name).c_str(), dtype_name(before.dtype).data(),
+                before.shape.text().c_str(), dtype_name(after.dtype).data(), after.shape.text().c_str());
+    return;
+  }
+  if (before.dtype != DType::float32 || before.floats.empty()) return;
   double change = 0, size = 0, most = 0;
   for (std::size_t i = 0; i < before.floats.size(); ++i) {
     const double x = static_cast<double>(before.floats[i]), d = static_cast<double>(after.floats[i]) - x;
@@ -72,7 +92,8 @@ void print_change(const std::string& name, const HostTensor& before, const HostT
   std::printf(
       "  %s %s: change %.4f of its size (root mean square), at most %.3g; the largest of a row is the "
       "same in %zu of %zu rows\n",
-      name.c_str(), before.shape.text().c_str(), size > 0 ? std::sqrt(change / size) : 0, most, equal, rows);
+      clipped(name).c_str(), before.shape.text().c_str(), size > 0 ? std::sqrt(change / size) : 0, most,
+      equal, rows);
 }
 
 // The range of all values but those beyond the percentile, half of them on either side.
@@ -101,15 +122,17 @@ Result<std::map<std::string, QuantiseOptions::Range>> calibrated(const onnx::Mod
   }
   std::map<std::string, QuantiseOptions::Range> ranges;
   if (observed.graph.outputs.empty()) return ranges;
-  std::vector<std::vector<float>> values(observed.graph.outputs.size());
+  std::map<std::string, std::vector<float>> values;
   for (const std::string& path : choices.calibration) {
     IMPRINT_ASSIGN(const safetensors::File inputs, safetensors::load(path));
-    IMPRINT_ASSIGN(const std::vector<HostTensor> found, outputs_of(observed, path, inputs, choices));
-    for (std::size_t i = 0; i < found.size(); ++i)
-      values[i].insert(values[i].end(), found[i].floats.begin(), found[i].floats.end());
+    IMPRINT_ASSIGN(const Outputs found, outputs_of(observed, path, inputs, choices));
+    for (std::size_t i = 0; i < found.values.size(); ++i) {
+      const std::vector<float>& more = found.values[i].floats;
+      std::vector<float>& all = values[found.names[i]];
+      all.insert(all.end(), more.begin(), more.end());
+    }
   }
-  for (std::size_t i = 0; i < values.size(); ++i)
-    ranges[observed.graph.outputs[i].name] = range_of(values[i], choices.percentile);
+  for (auto& [name, found] : values) ranges[name] = range_of(found, choices.percentile);
   return ranges;
 }
 
@@ -117,8 +140,8 @@ Result<> quantise(const QuantiseChoices& given) {
   QuantiseChoices choices = given;
   if (choices.input.empty() && !choices.calibration.empty()) choices.input = choices.calibration[0];
   IMPRINT_CHECK(check_replaceable(choices.out));
+  IMPRINT_ASSIGN(const onnx::Model model, load_limited(choices.model, choices.limits));
   IMPRINT_ASSIGN(const std::vector<std::byte> file, read_file(choices.model));
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(choices.model));
   if (!choices.calibration.empty()) {
     IMPRINT_ASSIGN(choices.options.activations, calibrated(model, choices));
   }
@@ -134,32 +157,36 @@ Result<> quantise(const QuantiseChoices& given) {
              choices.options.least_elements, " elements or more. Lower --least."));
   IMPRINT_ASSIGN(const onnx::Model after, onnx::parse(made.file));
   for (const QuantisedWeight& weight : made.weights)
-    std::printf("  %d bits, change %.4f of its size: %s %s\n", weight.bits, weight.error, weight.name.c_str(),
-                weight.shape.text().c_str());
+    std::printf("  %d bits, change %.4f of its size: %s %s\n", weight.bits, weight.error,
+                clipped(weight.name).c_str(), weight.shape.text().c_str());
   std::printf("%zu weights; initializers of %llu bytes become %llu (%.1f %%)\n", made.weights.size(),
               static_cast<unsigned long long>(made.bytes_before),
               static_cast<unsigned long long>(made.bytes_after),
               100.0 * static_cast<double>(made.bytes_after) / static_cast<double>(made.bytes_before));
   if (made.activations > 0) std::printf("%zu activations become 8-bit numbers\n", made.activations);
   const SlowStep slow("comparing");
-  IMPRINT_ASSIGN(const safetensors::File inputs, choices.input.empty()
-                                                     ? noise_for(model, choices.model, choices.shapes)
-                                                     : safetensors::load(choices.input));
-  IMPRINT_ASSIGN(const std::vector<HostTensor> exact, outputs_of(model, choices.model, inputs, choices));
-  IMPRINT_ASSIGN(const std::vector<HostTensor> rounded, outputs_of(after, choices.out, inputs, choices));
+  IMPRINT_ASSIGN(const safetensors::File inputs,
+                 choices.input.empty()
+                     ? noise_for(model, choices.model, choices.shapes, choices.limits.bytes())
+                     : safetensors::load(choices.input));
+  IMPRINT_ASSIGN(const Outputs exact, outputs_of(model, choices.model, inputs, choices));
+  IMPRINT_ASSIGN(const Outputs rounded, outputs_of(after, choices.out, inputs, choices));
   IMPRINT_CHECK(write_file_atomic(choices.out, made.file));
   std::printf("outputs for %s:\n",
               choices.input.empty() ? "noise (give --input for data of your own)" : choices.input.c_str());
-  for (std::size_t i = 0; i < exact.size(); ++i)
-    if (exact[i].dtype == DType::float32 && !exact[i].floats.empty())
-      print_change(model.graph.outputs[i].name, exact[i], rounded[i]);
+  for (std::size_t i = 0; i < exact.values.size() && i < rounded.values.size(); ++i)
+    print_change(exact.names[i], exact.values[i], rounded.values[i]);
   return {};
 }
 
 struct ConvertChoices {
   std::string model, out;
   ModelShapes shapes;
+  FileLimits limits;
 };
+
+// An exported model is a graph, its bytes, and read again to count its nodes.
+constexpr std::uint64_t kFormsOfFile = 3;
 
 std::optional<safetensors::Type> type_of(onnx::ElementType type) {
   using enum onnx::ElementType;
@@ -196,12 +223,16 @@ weights::File weights_of(const onnx::Model& model) {
 
 // The model as Imprint computes it, for these shapes.
 Result<> convert_model(const ConvertChoices& choices) {
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(choices.model));
-  IMPRINT_ASSIGN(const ImportedModel imported, import_at(model, choices.model, choices.shapes));
+  FileLimits limits = choices.limits;
+  IMPRINT_ASSIGN(const onnx::Model model, load_limited(choices.model, limits));
+  const ImportOptions options{.constant_limit_bytes = limits.bytes()};
+  IMPRINT_ASSIGN(const ImportedModel imported,
+                 with_remedy(import_at(model, choices.model, choices.shapes, options), limits));
   OnnxExport what;
+  what.constant_limit_bytes = limits.bytes() / kFormsOfFile;
   for (const ImportedValue& input : imported.inputs) what.inputs.push_back({input.name, input.tensor});
   for (const ImportedValue& output : imported.outputs) what.outputs.push_back({output.name, output.tensor});
-  IMPRINT_ASSIGN(const std::vector<std::byte> file, export_onnx(what));
+  IMPRINT_ASSIGN(const std::vector<std::byte> file, with_remedy(export_onnx(what), limits));
   IMPRINT_ASSIGN(const onnx::Model written, onnx::parse(file));
   IMPRINT_CHECK(write_file_atomic(choices.out, file));
   std::printf("%zu nodes become %zu, %zu bytes\n", model.graph.nodes.size(), written.graph.nodes.size(),
@@ -215,19 +246,20 @@ Result<> convert(const ConvertChoices& choices) {
   if (choices.model.ends_with(".onnx") && choices.out.ends_with(".onnx")) return convert_model(choices);
   weights::File file;
   if (choices.model.ends_with(".onnx")) {
-    IMPRINT_ASSIGN(const onnx::Model model, onnx::load(choices.model));
+    FileLimits limits = choices.limits;
+    IMPRINT_ASSIGN(const onnx::Model model, load_limited(choices.model, limits));
     file = weights_of(model);
   } else {
     IMPRINT_ASSIGN(file, weights::load(choices.model));
   }
   for (const weights::LeftOut& entry : file.left_out)
-    std::fprintf(stderr, "left out: '%s': %s\n", entry.name.c_str(), entry.reason.c_str());
+    std::fprintf(stderr, "left out: %s: %s\n", quote(entry.name).c_str(), clipped(entry.reason).c_str());
   IMPRINT_CHECK(safetensors::save(file.tensors, choices.out));
   std::size_t bytes = 0;
   for (const auto& [name, array] : file.tensors.arrays) {
     bytes += array.bytes.size();
-    std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(),
-                array.shape.text().c_str());
+    std::printf("  %s %s %s\n", clipped(name).c_str(),
+                std::string(safetensors::type_name(array.type)).c_str(), array.shape.text().c_str());
   }
   std::printf("%s: %s, %zu bytes\n", file.format.c_str(),
               amount(file.tensors.arrays.size(), "tensor").c_str(), bytes);
@@ -273,6 +305,8 @@ void add_quantise(CLI::App& app) {
   command->add_option("--batch", choices->shapes.batch, "without --input: size of open dimensions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
       ->option_text("N=1");
+  add_memory_limit_option(*command, choices->limits);
+  add_work_limit_option(*command, choices->limits);
   add_threads_option(*command, choices->threads);
   set_work(*command, [choices] { return quantise(*choices); });
 }
@@ -296,6 +330,7 @@ void add_convert(CLI::App& app) {
   command->add_option("--batch", choices->shapes.batch, "of a model: size of open dimensions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
       ->option_text("N=1");
+  add_memory_limit_option(*command, choices->limits);
   set_work(*command, [choices] { return convert(*choices); });
 }
 

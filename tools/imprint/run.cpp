@@ -10,6 +10,7 @@
 
 #include "compute/base/amount.h"
 #include "compute/base/quote.h"
+#include "compute/base/saturated.h"
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/files/file.h"
@@ -18,6 +19,7 @@
 #include "tools/imprint/bench.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
+#include "tools/imprint/file_limits.h"
 #include "tools/imprint/model_inputs.h"
 #include "tools/imprint/profile_table.h"
 #include "tools/imprint/slow_step.h"
@@ -36,8 +38,7 @@ struct RunOptions {
   Precision precision = Precision::float32;
   std::uint32_t repeat = 1, threads = 1;
   ModelShapes shapes;  // without an input file
-  // Against files that ask for all there is.
-  std::uint64_t most_mib = 4096, most_gop = 100'000;
+  FileLimits limits;
 };
 
 // float32 and bool as computed; int32 if the model declares it; other integer types as int64.
@@ -49,14 +50,19 @@ safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   return safetensors::Array::of(wide, tensor.shape);
 }
 
-Result<> check_work(const RunOptions& options, const ProgramStats& stats) {
-  constexpr std::uint64_t kGiga = 1'000'000'000;
-  const std::uint64_t found = stats.flops / kGiga + stats.bytes_moved / kGiga;
-  if (found < options.most_gop) return {};
-  return make_error(ErrorCode::unsupported,
-                    text("'", options.model, "': found ", found,
-                         " billion operations and bytes moved, expected fewer than ", options.most_gop,
-                         ". If you trust the file, raise --most-gop"));
+// Copies of inputs as the file has them and as tensors, and of outputs as tensors, as the file has them, and
+// as bytes.
+std::uint64_t copied_bytes(const ImportedModel& model, const RunOptions& options) {
+  const auto bytes = [](const std::vector<ImportedValue>& values) {
+    std::uint64_t sum = 0;
+    for (const ImportedValue& value : values)
+      sum = saturated_sum(
+          sum, saturated_product(static_cast<std::uint64_t>(value.tensor.shape().element_count()), 4));
+    return sum;
+  };
+  const std::uint64_t of_inputs = 2, of_outputs = options.output ? 3 : 1;
+  return saturated_sum(saturated_product(of_inputs, bytes(model.inputs)),
+                       saturated_product(of_outputs, bytes(model.outputs)));
 }
 
 // The results of the last of `repeat` runs. With more than one, prints their times.
@@ -80,14 +86,14 @@ Result<std::vector<HostTensor>> run_often(Computer& computer, Program& program,
 
 Result<> run(const RunOptions& options) {
   if (options.output) IMPRINT_CHECK(check_replaceable(*options.output));
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model, options.most_mib << 20));
+  FileLimits limits = options.limits;
+  IMPRINT_ASSIGN(const onnx::Model model, load_limited(options.model, limits));
   IMPRINT_ASSIGN(const safetensors::File given,
-                 options.input.empty()
-                     ? noise_for(model, options.model, options.shapes, options.most_mib << 20)
-                     : safetensors::load(options.input));
+                 options.input.empty() ? noise_for(model, options.model, options.shapes, limits.bytes())
+                                       : safetensors::load(options.input));
   IMPRINT_ASSIGN(const std::vector<DimensionBound> bounds, bounds_of(options.shapes));
   IMPRINT_ASSIGN(const ImportedModel imported,
-                 import_for(model, options.input, given, options.most_mib << 20, bounds));
+                 with_remedy(import_for(model, options.input, given, limits.bytes(), bounds), limits));
   for (const ImportedValue& output : imported.outputs)
     if (!is_utf8(output.name))
       return make_error(ErrorCode::unsupported, text("output ", quote(output.name),
@@ -97,15 +103,16 @@ Result<> run(const RunOptions& options) {
   IMPRINT_ASSIGN(const std::vector<HostTensor> inputs, host_tensors(imported, given));
 
   IMPRINT_ASSIGN(Computer computer,
-                 Computer::open(options.device, options.kernels, options.most_mib << 20, options.threads));
+                 Computer::open(options.device, options.kernels, limits.bytes(), options.threads));
   ProgramDescription description;
   description.name = options.model;
   description.inputs = imported.input_tensors();
   description.outputs = imported.output_tensors();
   description.slot_count = 1;
   description.precision = options.precision;
-  IMPRINT_ASSIGN(Program program, Program::compile(computer.runtime(), description));
-  IMPRINT_CHECK(check_work(options, program.stats()));
+  IMPRINT_ASSIGN(Program program, with_remedy(Program::compile(computer.runtime(), description), limits));
+  IMPRINT_CHECK(check_memory(options.model, limits, program.stats(), copied_bytes(imported, options)));
+  IMPRINT_CHECK(check_work(options.model, limits, program.stats()));
   if (options.explain) std::printf("%s\n", program.explain().c_str());
   IMPRINT_ASSIGN(std::vector<HostTensor> results, run_often(computer, program, inputs, options.repeat));
 
@@ -156,16 +163,8 @@ void add_run(CLI::App& app) {
                    "an archive of imprint bake; kernels that it lacks are compiled, if this build has a "
                    "compiler")
       ->type_name("FILE");
-  command
-      ->add_option("--most-mib", options->most_mib,
-                   "refuse a model that takes more memory on the device, or for constants on the host, MiB")
-      ->check(CLI::Range(1, 1 << 30))
-      ->option_text("N=4096");
-  command
-      ->add_option("--most-gop", options->most_gop,
-                   "refuse a model with more operations and bytes moved, billions")
-      ->check(CLI::Range(1, 1 << 30))
-      ->option_text("N=100000");
+  add_memory_limit_option(*command, options->limits);
+  add_work_limit_option(*command, options->limits);
   command->add_option("--repeat", options->repeat, "runs, whose median time is printed")
       ->check(CLI::Range(1u, 1000000u))
       ->option_text("N=1");

@@ -68,10 +68,11 @@ Result<ImportedModel> import_at(const onnx::Model& model, const std::string& nam
 }
 
 Result<Program> compile_model(Runtime& runtime, const std::string& file, const ModelShapes& shapes,
-                              std::uint32_t slot_count, Precision precision) {
+                              std::uint32_t slot_count, Precision precision, FileLimits limits) {
   const SlowStep slow(text("compiling '", file, "'"));
-  IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
-  IMPRINT_ASSIGN(const ImportedModel imported, import_at(loaded, file, shapes));
+  IMPRINT_ASSIGN(const onnx::Model loaded, load_limited(file, limits));
+  const ImportOptions options{.constant_limit_bytes = limits.bytes()};
+  IMPRINT_ASSIGN(const ImportedModel imported, with_remedy(import_at(loaded, file, shapes, options), limits));
   // A variable, since GCC 13 crashes on this initialiser as an argument.
   const ProgramDescription description{.name = file,
                                        .inputs = imported.input_tensors(),

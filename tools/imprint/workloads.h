@@ -25,11 +25,13 @@ Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_
 // Compiles the benchmark's program and hands it to `look`; runs nothing.
 Result<> look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look);
 
-// name: of the model, for errors. Errors: those of shapes_of and import_onnx.
+// limits: of the file; 0: by its size. name: of the model, for errors. Errors: those of shapes_of and
+// import_onnx.
 Result<ImportedModel> import_at(const onnx::Model& model, const std::string& name, const ModelShapes& shapes,
                                 const ImportOptions& options = {});
 Result<Program> compile_model(Runtime& runtime, const std::string& file, const ModelShapes& shapes,
-                              std::uint32_t slot_count = 1, Precision precision = Precision::float32);
+                              std::uint32_t slot_count = 1, Precision precision = Precision::float32,
+                              FileLimits limits = {});
 
 // name: float32, mixed or float16.
 Precision precision_named(const std::string& name);

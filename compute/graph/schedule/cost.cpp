@@ -131,38 +131,35 @@ bool wants_tiles(const Graph& graph, NodeIndex index, const FusionOptions& optio
          node.shape[rank - 2] >= 16 && node.shape[rank - 1] >= 16;
 }
 
-double operations_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized,
-                              NodeIndex index) {
-  // Counts each value once per evaluation: a kernel keeps what it has computed.
+namespace {
+
+// Sums count(node) over all elements, once per evaluation: a kernel keeps what it has computed.
+template <class Count>
+double counted_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
+                           Count count) {
   std::vector<std::pair<NodeIndex, double>> stack{{index, 1.0}};
   NumberSet seen;
-  double operations = 0;
+  double sum = 0;
   while (!stack.empty()) {
     const auto [node, times] = stack.back();
     stack.pop_back();
     if (!seen.insert(node)) continue;
-    const OpKind kind = graph[node].kind();
-    const double length = static_cast<double>(fold_length(graph, node));
-    if (kind == OpKind::elementwise && graph[node].op != Op::cast)
-      operations += times;
-    else if (kind == OpKind::contract)
-      operations += 2 * length * times;
-    else if (kind == OpKind::reduce || kind == OpKind::scatter || kind == OpKind::scan)
-      operations += length * times;
+    sum += count(node) * times;
     for (std::size_t slot = 0; slot < graph[node].inputs.size(); ++slot)
       if (const NodeIndex input = graph[node].inputs[slot]; !materialized[at(input)])
         stack.emplace_back(input, times * evaluations_per_element(graph, node, slot));
   }
-  return operations;
+  return sum;
 }
 
-double task_operations(const Graph& graph, const Schedule& schedule, const Task& task) {
-  double operations = 0;
+template <class Count>
+double counted_of_task(const Graph& graph, const Schedule& schedule, const Task& task, Count count) {
+  double sum = 0;
   if (task.kind != TaskKind::row_fold) {
     for (NodeIndex member : task.members)
-      operations += static_cast<double>(graph[member].element_count()) *
-                    operations_per_element(graph, schedule.materialized, member);
-    return operations;
+      sum += static_cast<double>(graph[member].element_count()) *
+             counted_per_element(graph, schedule.materialized, member, count);
+    return sum;
   }
   // Counts every value once, however many consumers it has.
   std::vector<NodeIndex> stack(task.members.begin(), task.members.end());
@@ -173,15 +170,66 @@ double task_operations(const Graph& graph, const Schedule& schedule, const Task&
     stack.pop_back();
     const bool is_read = schedule.materialized[at(node)] && !members.contains(node);
     if (is_read || !seen.insert(node)) continue;
-    const OpKind kind = graph[node].kind();
-    const double times = static_cast<double>(graph[node].element_count() *
-                                             (kind == OpKind::contract ? 2 : 1) * fold_length(graph, node));
-    if ((kind == OpKind::elementwise && graph[node].op != Op::cast) || kind == OpKind::contract ||
-        kind == OpKind::reduce || kind == OpKind::scatter)
-      operations += times;
+    sum += static_cast<double>(graph[node].element_count()) * count(node);
     stack.insert(stack.end(), graph[node].inputs.begin(), graph[node].inputs.end());
   }
-  return operations;
+  return sum;
+}
+
+// Operations of one element. A transcendental function counts as one; casts count nothing.
+double operations_of(const Graph& graph, NodeIndex node) {
+  const double length = static_cast<double>(fold_length(graph, node));
+  switch (graph[node].kind()) {
+    case OpKind::elementwise:
+      return graph[node].op == Op::cast ? 0 : 1;
+    case OpKind::contract:
+      return 2 * length;
+    case OpKind::reduce:
+    case OpKind::scatter:
+    case OpKind::scan:
+      return length;
+    default:
+      return 0;
+  }
+}
+
+double work_of_page(const Graph& graph, NodeIndex index) {
+  constexpr double kPerElement = 4;
+  const tensor::LibraryPage& page = *graph[index].source->page;
+  if (page.work > 0) return page.work;
+  double elements = 0;
+  for (const PageOutput& output : page.outputs) elements += static_cast<double>(output.shape.element_count());
+  for (const NodeIndex input : graph[index].inputs)
+    elements += static_cast<double>(graph[input].element_count());
+  return kPerElement * elements;
+}
+
+// Work of one element.
+double work_of(const Graph& graph, NodeIndex index) {
+  const GraphNode& node = graph[index];
+  if (node.op == Op::page)
+    return work_of_page(graph, index) / static_cast<double>(std::max<std::int64_t>(1, node.element_count()));
+  constexpr double kRemainder = 2000;  // a step for each bit of a quotient, which may have 270
+  const bool is_remainder = node.op == Op::fmod || node.op == Op::remainder;
+  if (is_remainder && node.dtype == DType::float32) return kRemainder;
+  return node.op == Op::iota ? 1 : op_cost(graph, index);
+}
+
+}  // namespace
+
+double operations_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                              NodeIndex index) {
+  return counted_per_element(graph, materialized, index,
+                             [&](NodeIndex node) { return operations_of(graph, node); });
+}
+
+double task_operations(const Graph& graph, const Schedule& schedule, const Task& task) {
+  return counted_of_task(graph, schedule, task, [&](NodeIndex node) { return operations_of(graph, node); });
+}
+
+double task_work(const Graph& graph, const Schedule& schedule, const Task& task) {
+  constexpr double kTask = 100;
+  return kTask + counted_of_task(graph, schedule, task, [&](NodeIndex node) { return work_of(graph, node); });
 }
 
 }  // namespace imprint::graph

@@ -51,6 +51,8 @@ double operations_per_element(const Graph& graph, const std::vector<std::uint8_t
 
 // Floating-point operations of everything that a task computes.
 double task_operations(const Graph& graph, const Schedule& schedule, const Task& task);
+// The task's part of ProgramStats::work: 1 is the time of one addition.
+double task_work(const Graph& graph, const Schedule& schedule, const Task& task);
 
 // Per node: 1 when it gets memory; in a region that is its workgroup's shared memory. `forced`: nodes that
 // must have memory because the program stores them. region_of, row_group_of: per node, -1: none.

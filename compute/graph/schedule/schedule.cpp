@@ -63,10 +63,9 @@ bool goes_beside_region(const Region& region, const Task& task, std::int32_t fol
 }
 
 const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, int axis) {
-  const tensor::AxisName name = schedule.extents.empty() ? tensor::AxisName{0} : shape.name(axis);
-  if (name == 0) return nullptr;
-  const auto found =
-      std::ranges::find(schedule.extents, tensor::named_axis(name).parts[0].extent, &RunExtent::name);
+  if (schedule.extents.empty() || !shape.is_named(axis)) return nullptr;
+  const auto found = std::ranges::find(schedule.extents, tensor::named_axis(shape.name(axis)).parts[0].extent,
+                                       &RunExtent::name);
   return found == schedule.extents.end() ? nullptr : &*found;
 }
 
@@ -110,7 +109,7 @@ Shape shape_behind_mask(const Graph& graph, NodeIndex node) {
   if (graph[node].op != Op::where) return shape;
   const Shape& value = graph[graph[node].inputs[1]].shape;
   for (int axis = 0; axis < shape.rank(); ++axis)
-    if (shape.name(axis) == 0) shape.set_name(axis, value.name(axis));
+    if (!shape.is_named(axis)) shape.set_name(axis, value.name(axis));
   return shape;
 }
 

@@ -15,7 +15,6 @@ namespace imprint {
 namespace {
 
 constexpr std::int64_t kMostBound = std::int64_t{1} << 24;
-constexpr std::uint64_t kMostNames = 1024;  // of axes of one model's inputs: all models share 65,535
 
 class Bounds {
  public:
@@ -187,10 +186,10 @@ Result<> bound_dimensions(const onnx::Model& model, std::span<const DimensionBou
           return make_error(made.error().code,
                             text("input ", quote(input), ": axis ", axis, ": ", made.error().message));
         if (!*made) return {};
-        if (tensor::made_axis_names() - names_before > kMostNames)
+        if (tensor::made_axis_names() - names_before > tensor::kMostAxisNames)
           return make_error(ErrorCode::unsupported,
-                            text("input ", quote(input), ": axis ", axis, ": found more than ", kMostNames,
-                                 " extents before it, expected at most these"));
+                            text("input ", quote(input), ": axis ", axis, ": found more than ",
+                                 tensor::kMostAxisNames, " extents before it, expected at most these"));
         shape[axis] = (*made)->extent;
         shape.set_name(axis, (*made)->name);
         return {};

@@ -11,6 +11,7 @@
 
 #include "compute/base/at.h"
 #include "compute/base/quote.h"
+#include "compute/base/saturated.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx/format/write.h"
 #include "compute/program/run.h"
@@ -93,7 +94,7 @@ const std::unordered_map<Op, const char*>& same_operators() {
 
 class Exporter {
  public:
-  explicit Exporter(const OnnxExport& what) : what_(what) {}
+  explicit Exporter(const OnnxExport& what) : what_(what), bytes_left_(what.constant_limit_bytes) {}
 
   Result<std::vector<std::byte>> run() {
     for (const OnnxValue& input : what_.inputs) graph_.reserve(input.name);
@@ -203,18 +204,27 @@ class Exporter {
   std::string cast(const std::string& x, ElementType to) {
     return op("Cast", {x}, {GraphWriter::attribute("to", static_cast<std::int64_t>(to))});
   }
+  // False: the file has more constants than may be, which write() tells.
+  bool may_make(std::uint64_t bytes) {
+    is_too_large_ = is_too_large_ || bytes > bytes_left_;
+    if (!is_too_large_) bytes_left_ -= bytes;
+    return !is_too_large_;
+  }
+  std::string constant(ElementType type, const Extents& extents, std::span<const std::byte> bytes) {
+    return may_make(bytes.size()) ? graph_.constant(type, extents, bytes) : "";
+  }
   std::string constant(const Shape& shape, DType dtype, std::span<const std::byte> bytes) {
-    return graph_.constant(type_of(dtype), extents_of(shape), bytes);
+    return constant(type_of(dtype), extents_of(shape), bytes);
   }
   std::string int_constant(const Extents& extents, const std::vector<std::int32_t>& values) {
-    return graph_.constant(ElementType::int32, extents, std::as_bytes(std::span(values)));
+    return constant(ElementType::int32, extents, std::as_bytes(std::span(values)));
   }
   std::string scalar(double value, DType dtype) {
     const auto number = static_cast<float>(value);
     const bool is_key = number == number && (number != 0 || !std::signbit(number));  // -0 equals 0
     if (dtype == DType::float32)
       return is_key ? graph_.number(number)
-                    : graph_.constant(ElementType::float32, {}, std::as_bytes(std::span(&number, 1)));
+                    : constant(ElementType::float32, {}, std::as_bytes(std::span(&number, 1)));
     const std::string whole = int_constant({}, {static_cast<std::int32_t>(value)});
     return dtype == DType::int32 ? whole : cast(whole, type_of(dtype));
   }
@@ -235,6 +245,12 @@ class Exporter {
     if (const Node& page = is_output ? *node.inputs[0] : node; page.op == Op::page && page.page->compose)
       return write_composed(page, is_output ? at(node.ints[0]) : 0, node);
     names_[&node] = written(node);
+    if (is_too_large_)
+      return make_error(
+          ErrorCode::out_of_host_memory,
+          text("outputs: found constants of more than ", what_.constant_limit_bytes,
+               " bytes, expected at most these, which is constant_limit_bytes. Use smaller shapes, or "
+               "raise the limit if you trust the model"));
     if (names_[&node].empty()) {
       ++missing_[std::string(op_info(node.op).name)];
       names_[&node] = "missing";
@@ -380,11 +396,15 @@ class Exporter {
 
   // The indices [positions, size] of all windows.
   std::string window_indices(std::int64_t positions, const Node& node, const Extents& extents) {
+    if (!may_make(saturated_product(saturated_product(static_cast<std::uint64_t>(positions),
+                                                      static_cast<std::uint64_t>(node.ints[1])),
+                                    sizeof(std::int32_t))))
+      return "";
     std::vector<std::int32_t> indices;
     for (std::int64_t position = 0; position < positions; ++position)
       for (std::int64_t i = 0; i < node.ints[1]; ++i)
         indices.push_back(static_cast<std::int32_t>(position * node.ints[2] + i * node.ints[3]));
-    return int_constant(extents, indices);
+    return graph_.constant(ElementType::int32, extents, std::as_bytes(std::span(indices)));
   }
 
   std::string windows(const Node& node) {
@@ -513,6 +533,8 @@ class Exporter {
   std::unordered_map<const Node*, std::vector<Tensor>> composed_;  // by page
   std::set<std::string> used_;                                     // of inputs and outputs
   std::map<std::string, int> missing_;
+  std::uint64_t bytes_left_;
+  bool is_too_large_ = false;
 };
 
 }  // namespace

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxNodeNames = 1 << 14;  // inputs of one node, and outputs
 constexpr int kMaxNesting = 2 * kMaxDepth;      // of bodies and function calls
-constexpr std::uint64_t kMostAxisNames = 1024;  // of one model: all models share 65,535
 constexpr std::int64_t kFreeSymbolSize = 8;     // of a node's result: a shape
 constexpr std::int64_t kOperationsPerPart = 2;  // of a body that is imported again
 
@@ -33,28 +32,6 @@ std::string full_name(const Node& node) {
 
 // A name that is looked up counts once for each 64 bytes.
 std::int64_t parts_of(std::string_view name) { return 1 + static_cast<std::int64_t>(name.size() / 64); }
-
-void add_facts(const Graph& graph, NameSet& captured, std::int64_t& parts) {
-  NameSet made, used;
-  for (const TensorData& tensor : graph.initializers) made.insert(tensor.name);
-  for (const ValueInfo& input : graph.inputs) made.insert(input.name);
-  for (const std::string_view name : made) parts += parts_of(name);
-  for (const Node& node : graph.nodes) {
-    parts += 1 + static_cast<std::int64_t>(node.attributes.size());
-    for (const auto* names : {&node.inputs, &node.outputs})
-      for (const std::string& name : *names) parts += parts_of(name);
-    made.insert(node.outputs.begin(), node.outputs.end());
-    used.insert(node.inputs.begin(), node.inputs.end());
-    for (const Attribute& attribute : node.attributes)
-      for (const Graph& body : attribute.graphs) add_facts(body, used, parts);
-  }
-  for (const ValueInfo& output : graph.outputs) {
-    parts += parts_of(output.name);  // each is a value of its own, also of one name
-    used.insert(output.name);
-  }
-  for (const std::string_view name : used)
-    if (!name.empty() && !made.contains(name)) captured.insert(name);
-}
 
 }  // namespace
 
@@ -106,7 +83,9 @@ void ImportState::keep_quantised(const Node& node, const std::string& why_float)
 
 bool ImportState::may_grow() const { return tensor::made_nodes() - nodes_before <= most_nodes; }
 
-bool ImportState::may_name() const { return tensor::made_axis_names() - names_before <= kMostAxisNames; }
+bool ImportState::may_name() const {
+  return tensor::made_axis_names() - names_before <= tensor::kMostAxisNames;
+}
 
 const Function* ImportState::function_of(const Node& node) const {
   const auto found = functions.find({node.domain, node.op_type});
@@ -115,13 +94,33 @@ const Function* ImportState::function_of(const Node& node) const {
 
 BodyFacts& ImportState::facts_of(const Graph& body) {
   const auto [entry, fresh] = bodies.try_emplace(&body);
-  if (fresh) {
-    NameSet captured;
-    add_facts(body, captured, entry->second.parts);
-    entry->second.captured.assign(captured.begin(), captured.end());
-    std::ranges::sort(entry->second.captured);  // messages depend on it
+  BodyFacts& facts = entry->second;
+  if (!fresh) return facts;
+  NameSet made, used;
+  for (const TensorData& tensor : body.initializers) made.insert(tensor.name);
+  for (const ValueInfo& input : body.inputs) made.insert(input.name);
+  for (const std::string_view name : made) facts.parts += parts_of(name);
+  for (const Node& node : body.nodes) {
+    facts.parts += 1 + static_cast<std::int64_t>(node.attributes.size());
+    for (const auto* names : {&node.inputs, &node.outputs})
+      for (const std::string& name : *names) facts.parts += parts_of(name);
+    made.insert(node.outputs.begin(), node.outputs.end());
+    used.insert(node.inputs.begin(), node.inputs.end());
+    for (const Attribute& attribute : node.attributes)
+      for (const Graph& nested : attribute.graphs) {
+        const BodyFacts& inner = facts_of(nested);
+        used.insert(inner.captured.begin(), inner.captured.end());
+        facts.parts += inner.parts;
+      }
   }
-  return entry->second;
+  for (const ValueInfo& output : body.outputs) {
+    facts.parts += parts_of(output.name);  // each is a value of its own, also of one name
+    used.insert(output.name);
+  }
+  for (const std::string_view name : used)
+    if (!name.empty() && !made.contains(name)) facts.captured.push_back(name);
+  std::ranges::sort(facts.captured);  // messages depend on it
+  return facts;
 }
 
 const AttributeMap& ImportState::defaults_of(const Function& function) {
@@ -184,6 +183,7 @@ Result<> GraphImporter::check_names() {
       facts->maker = i;
     }
   }
+  if (outer_) return {};  // the graph around it has looked for all that its bodies read
   std::string missing;
   std::size_t count = 0;
   const auto use = [&](std::string_view name, const auto& user) {
@@ -263,7 +263,7 @@ void GraphImporter::import_node(const Node& node) {
   if ((!handler && !function) || !state_.refusals.goes_on()) return list_missing(node);
   if (!may_grow(node)) return;
   if (!state_.may_name())
-    return state_.refusals.end(text(node.text(), ": more than ", kMostAxisNames,
+    return state_.refusals.end(text(node.text(), ": more than ", tensor::kMostAxisNames,
                                     " axes before it whose extents follow from others"));
   std::vector<Input> inputs;
   inputs.reserve(node.inputs.size());

@@ -27,6 +27,7 @@ constexpr std::int64_t kOperations = 1 << 16;  // of the graph, beyond a few per
 constexpr std::uint64_t kFreeOperations = 1 << 15;
 constexpr std::uint64_t kBytesPerOperation = 32;
 constexpr std::size_t kMaxInputParts = 1 << 12;  // tensors of a sequence
+constexpr std::size_t kMaxOutputs = 1 << 14;  // each costs memory and time in every room, also if it is equal
 
 onnx::ImportBudget budget_of(const onnx::Graph& graph, const ImportOptions& options) {
   onnx::ImportBudget budget{kFoldBytes, options.constant_limit_bytes, kOperations};
@@ -80,6 +81,9 @@ class Importer {
     if (graph_.sparse_initializer_count > 0)
       state_.refusals.unsupported(
           text(graph_.sparse_initializer_count, " sparse initializers. Write them as dense ones"));
+    if (graph_.outputs.size() > kMaxOutputs)
+      return make_error(ErrorCode::unsupported, text("onnx: found ", graph_.outputs.size(),
+                                                     " outputs, expected at most ", kMaxOutputs));
     const bool own = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
                                  [](const onnx::Node& node) { return node.domain.empty(); });
     if (model_.opset() == 0 && own) return damaged("the model declares no version of ONNX's own operators");
@@ -100,6 +104,10 @@ class Importer {
     IMPRINT_CHECK(add_inputs());
     if (auto imported = importer_.import_nodes(); !imported) return prefixed(imported.error());
     if (auto refused = state_.refusals.error()) return *refused;
+    if (!state_.may_grow())
+      return make_error(ErrorCode::unsupported,
+                        text("onnx: found more operations than the ", state_.most_nodes,
+                             " that a file of this size may have"));
     IMPRINT_CHECK(add_outputs());
     result_.quantised = std::move(state_.quantised);
     return std::move(result_);

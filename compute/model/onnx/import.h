@@ -79,12 +79,12 @@ struct ImportOptions {
 // Bounds, held by counting, for a file of n bytes and tensors of t elements: time O((n + t) log n); memory
 // 160 n + 60 t + 64 MiB, and no more than constant_limit_bytes for constants. A constant of float32 shares
 // the model's bytes. The graph has at most 2^15 operations, one more for each node of the file, one for each
-// 32 bytes of initializers, and 256 loops. Named extents: at most 1,024 axes that follow from others, and
-// 2^16 operations for lists of their sums. Compiling it is not part of the bounds. Errors: unsupported, with
-// the operators that Imprint lacks and the nodes that it cannot run, all at once up to 64; shape_mismatch (a
-// given shape against the declared one, or inside the graph); dtype_mismatch; not_found (a shape for an input
-// that does not exist); corrupt_file (a cycle, a value that no node makes or that is made twice, an attribute
-// of the wrong kind); out_of_host_memory (constant_limit_bytes).
+// 32 bytes of initializers, 256 loops and 2^14 outputs. Named extents: at most 1,024 axes that follow from
+// others, and 2^16 operations for lists of their sums. Compiling it is not part of the bounds. Errors:
+// unsupported, with the operators that Imprint lacks and the nodes that it cannot run, all at once up to 64;
+// shape_mismatch (a given shape against the declared one, or inside the graph); dtype_mismatch; not_found (a
+// shape for an input that does not exist); corrupt_file (a cycle, a value that no node makes or that is made
+// twice, an attribute of the wrong kind); out_of_host_memory (constant_limit_bytes).
 Result<ImportedModel> import_onnx(const onnx::Model& model, const std::map<std::string, Shape>& input_shapes,
                                   const ImportOptions& options = {});
 

@@ -29,7 +29,7 @@ std::optional<std::int64_t> small_product(std::int64_t a, std::int64_t b) {
   return a * b;
 }
 
-const AxisPart& part_of(AxisName factor) { return tensor::named_axis(factor).parts[0]; }
+const AxisPart& part_of(const AxisName& factor) { return tensor::named_axis(factor).parts[0]; }
 
 }  // namespace
 
@@ -61,7 +61,7 @@ SymbolicInt SymbolicInt::not_ok() {
 
 void SymbolicInt::add_extent(const std::string& extent, std::int64_t bound, std::int64_t times) {
   const AxisName name = tensor::axis_name({{extent, bound, 1}});
-  ok_ = ok_ && name != 0 && add({name}, times);
+  ok_ = ok_ && name && add({name}, times);
 }
 
 std::int64_t SymbolicInt::size() const {
@@ -91,7 +91,7 @@ std::int64_t SymbolicInt::range(bool upper) const {
   for (const auto& [factors, times] : terms_) {
     std::int64_t value = times;
     if ((times > 0) == upper)
-      for (const AxisName factor : factors) {
+      for (const AxisName& factor : factors) {
         const auto larger = small_product(value, part_of(factor).bound);
         value = larger ? *larger : upper ? kMostNumber : -kMostNumber;
       }
@@ -151,11 +151,11 @@ std::optional<ShapeAxis> SymbolicInt::axis() const {
   if (terms_.size() != 1) return sum_axis();
   if (terms_.begin()->second < 0) return std::nullopt;
   std::vector<AxisPart> parts;
-  for (const AxisName factor : terms_.begin()->first) parts.push_back(part_of(factor));
+  for (const AxisName& factor : terms_.begin()->first) parts.push_back(part_of(factor));
   parts.push_back({{}, terms_.begin()->second, 1});
   ShapeAxis axis(most());
   axis.name = tensor::axis_name(parts);
-  if (axis.name == 0 || tensor::named_axis(axis.name).places != axis.extent) return std::nullopt;
+  if (!axis.name || tensor::named_axis(axis.name).places != axis.extent) return std::nullopt;
   return axis;
 }
 
@@ -183,7 +183,7 @@ Tensor SymbolicInt::tensor() const {
   Tensor sum;
   for (const auto& [factors, times] : terms_) {
     Tensor term(static_cast<int>(times));
-    for (const AxisName factor : factors) term = term * tensor::extent_input(part_of(factor).extent);
+    for (const AxisName& factor : factors) term = term * tensor::extent_input(part_of(factor).extent);
     sum = sum.ok() ? sum + term : term;
   }
   return sum.ok() ? sum : Tensor(0);
@@ -194,7 +194,7 @@ std::string SymbolicInt::text() const {
   std::string out;
   std::int64_t more = 0;  // extents from 0 are shown as such, without the 1 that they are stored with
   for (const auto& [factors, times] : terms_) {
-    const auto shown = [](AxisName factor) {
+    const auto shown = [](const AxisName& factor) {
       const tensor::GivenExtent given = tensor::given_extent(part_of(factor).extent);
       return given.less > 0 ? given.name : tensor::extent_text(part_of(factor).extent);
     };
@@ -202,7 +202,7 @@ std::string SymbolicInt::text() const {
     if (factors.size() == 1) more += times * tensor::given_extent(part_of(factors[0]).extent).less;
     if (factors.empty()) continue;
     std::string term = times != 1 ? imprint::text(times) : "";
-    for (const AxisName factor : factors) term += (term.empty() ? "" : " * ") + shown(factor);
+    for (const AxisName& factor : factors) term += (term.empty() ? "" : " * ") + shown(factor);
     out += (out.empty() ? "" : " + ") + term;
   }
   return out.empty() ? imprint::text(more) : more == 0 ? out : imprint::text(out, " + ", more);

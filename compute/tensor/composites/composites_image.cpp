@@ -58,7 +58,7 @@ std::optional<Tensor> refuse_operands(std::string_view op, const Tensor& x, cons
                    text("found image ", describe(x), " and weight ", describe(weight), " in ", groups,
                         " groups, expected [batch, in, places...] and ", form));
   for (int axis = 2; axis < weight.rank(); ++axis)
-    if (weight.shape().name(axis) != 0)
+    if (weight.shape().is_named(axis))
       return failure(ErrorCode::unsupported, op,
                      text("found weight ", describe(weight), ", expected a kernel of fixed extents"));
   const std::int64_t out = transposed ? weight.extent(1) * groups : weight.extent(0);
@@ -121,7 +121,7 @@ Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
     before[i] = after[i] = options.padding[axis];
     if (!options.same || options.stride[axis] < 1) continue;
     const std::int64_t n = x.extent(2 + axis), stride = options.stride[axis];
-    if (stride > 1 && x.shape().name(2 + axis) != 0)
+    if (stride > 1 && x.shape().is_named(2 + axis))
       return failure(ErrorCode::unsupported, op,
                      text("found image ", describe(x), " with stride ", stride,
                           ", expected stride 1 for same padding along a named axis. Give padding instead."));

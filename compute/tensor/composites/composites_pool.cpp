@@ -32,7 +32,7 @@ Tensor bad_padding(std::string_view op, const Tensor& x, const PoolOptions& opti
                      text("found padding ", options.padding[i], " and size ", options.size[i],
                           ", expected padding of 0 .. size / 2, so that every window overlaps the image"));
   for (int i = 0; options.ceil && i < places_of(x); ++i)
-    if (x.shape().name(2 + i) != 0 && options.padding[i] + stride_of(options)[i] > reach_of(options, i))
+    if (x.shape().is_named(2 + i) && options.padding[i] + stride_of(options)[i] > reach_of(options, i))
       return failure(ErrorCode::unsupported, op,
                      text("found image ", describe(x), " and windows that may begin after axis ", 2 + i,
                           ", expected padding + stride of at most ", reach_of(options, i),
@@ -57,7 +57,7 @@ Sliding sliding_of(const Tensor& x, const PoolOptions& options) {
     const std::int64_t n = x.extent(2 + i), before = options.padding[i];
     // Along a named axis the last window ends at most this far outside: bad_padding.
     const std::int64_t more = !options.ceil ? 0
-                              : x.shape().name(2 + i) != 0
+                              : x.shape().is_named(2 + i)
                                   ? stride[i] - 1
                                   : overhang(n + 2 * before, reach_of(options, i), stride[i], before, n);
     after[static_cast<std::size_t>(i)] = before + more;
@@ -230,7 +230,7 @@ Tensor adaptive_pool(std::string_view op, const Tensor& x, const PerAxis& places
     if (places[i] < 1 || x.extent(2 + i) < 1)
       return failure(ErrorCode::shape_mismatch, op,
                      text("found ", describe(x), " and ", places[i], " places, expected 1 or more of both"));
-    if (places[i] > 1 && x.shape().name(2 + i) != 0)
+    if (places[i] > 1 && x.shape().is_named(2 + i))
       return failure(ErrorCode::unsupported, op,
                      text("found ", describe(x), " and ", places[i], " places along axis ", 2 + i,
                           ", expected 1 place of a named axis"));

@@ -47,6 +47,8 @@ std::vector<Tensor> suppressed(const Tensor& boxes, const Tensor& counts, std::i
   page.shader = "pages/suppress";
   page.outputs = {{{lists, most}, DType::int32}, {{lists}, DType::int32}};
   page.groups = lists;
+  // Each box against those that are kept.
+  page.work = 8 * static_cast<double>(lists * length) * static_cast<double>(std::min(most, length) + 1);
   page.group_size = length > 64 ? 128 : 64;
   page.constants = {{"LENGTH", length},
                     {"WORDS", (length + 31) / 32},

@@ -68,7 +68,7 @@ std::string no_broadcast(std::span<const Tensor> operands) {
 bool has_names(const Tensor& result, std::span<const Tensor> operands) {
   for (const Tensor& operand : operands)
     for (int axis = 0; axis < operand.rank(); ++axis)
-      if (operand.shape().name(axis) != 0 && result.ok() && result.shape().name(axis) == 0) return false;
+      if (operand.shape().is_named(axis) && result.ok() && !result.shape().is_named(axis)) return false;
   return true;
 }
 

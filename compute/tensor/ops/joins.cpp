@@ -66,7 +66,7 @@ Tensor concat(std::span<const Tensor> tensors, int axis) {
   if (!position) return bad_axis("concat", axis, tensors[0]);
   if (tensors.size() == 1) return tensors[0];
   // The tensors after a named one must move up to its places; the last one may have places beyond.
-  const auto is_named = [&](const Tensor& tensor) { return tensor.shape().name(*position) != 0; };
+  const auto is_named = [&](const Tensor& tensor) { return tensor.shape().is_named(*position); };
   if (fit_beside(tensors, *position) && std::ranges::any_of(tensors.first(tensors.size() - 1), is_named))
     return joined_in_runs(tensors, *position);
   return make(Op::concat, tensors, {.ints = {*position}});
@@ -130,7 +130,7 @@ Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t
 
 Tensor tensor::trimmed(const Tensor& x, int axis, std::int64_t before, std::int64_t after) {
   if (!x.ok() || (before == 0 && after == 0)) return x;
-  if (x.shape().name(axis) == 0) return narrow(x, axis, before, x.extent(axis) - before - after);
+  if (!x.shape().is_named(axis)) return narrow(x, axis, before, x.extent(axis) - before - after);
   auto places = sum_of_axis(x.shape(), axis);
   if (places) places->more -= before + after;
   const auto made = places ? axis_of(*places) : std::nullopt;

@@ -266,6 +266,7 @@ LuFactors lu(const Tensor& a) {
   const std::int64_t count = flat.extent(0), n = flat.extent(-1);
   LibraryPage page = matrix_page("lu", count);
   page.outputs = {{flat.shape()}, {{count, n}, DType::int32}, {{count}}};
+  page.work = 2 * static_cast<double>(count * n) * static_cast<double>(n * n);
   page.constants = {{"N", n}};
   page.cpu = [](std::span<const PageArray> in, std::span<const PageArray> out) {
     std::ranges::copy(in[0].floats(), out[0].floats().begin());

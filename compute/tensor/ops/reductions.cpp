@@ -70,7 +70,7 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
   }
   Tensor out = x;
   if (!wide.empty()) {
-    const bool is_named = std::ranges::any_of(*folded, [&](int axis) { return x.shape().name(axis) != 0; });
+    const bool is_named = std::ranges::any_of(*folded, [&](int axis) { return x.shape().is_named(axis); });
     const std::optional<double> value = is_named ? std::nullopt : full_value(x);
     const std::optional<double> simple =
         value ? folded_value(op, *value, x.dtype(), count_folded(x.shape(), *folded)) : std::nullopt;

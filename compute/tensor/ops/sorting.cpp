@@ -2,6 +2,7 @@
 // their own.
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "compute/base/text.h"
@@ -52,6 +53,7 @@ Tensor positions_of(std::string_view name, const Tensor& x, int axis, std::int64
   page.name = name;
   page.outputs = {{{lines, count}, DType::int32}};
   page.constants = {{"DESCENDING", descending}};
+  page.work = 8 * static_cast<double>(lines * length) * std::log2(2.0 * static_cast<double>(length));
   page.cpu = [length, count, descending](std::span<const PageArray> in, std::span<const PageArray> out) {
     const auto order = [&]<class T>(std::span<T> values) {
       order_on_cpu<T>(values, out[0].ints(), static_cast<std::size_t>(length),

@@ -24,6 +24,7 @@ struct LibraryPage : Page {
 
   std::string prelude, shader;        // pages of shaders/, compiled before and after `glsl`
   std::vector<std::string> includes;  // of shaders/include
+  double work = 0;                    // as ProgramStats::work; 0: 4 for each element read and written
   double loads = 1;                   // how often the kernel loads each element of an input
   bool stored_inputs = false;         // loads compute nothing: inputs have memory, except these:
   // Inputs whose loads compute cheap elementwise functions, however many elements they have.

@@ -36,7 +36,7 @@ Tensor name_outputs(LibraryPage& page, std::span<const Tensor> inputs) {
   for (const Tensor& input : inputs)
     for (int axis = 0; axis < input.rank(); ++axis) {
       const AxisName name = input.shape().name(axis);
-      if (name == 0) continue;
+      if (!name) continue;
       if (!page.by_rows || axis > 0)
         return failure(
             ErrorCode::unsupported, text("page '", page.name, "'"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compute/base/saturated.h"
 #include "compute/base/text.h"
 
 namespace imprint::agent {
@@ -26,7 +27,7 @@ Inference::Inference(InferGraph graph, const BrainSpec& spec)
 Result<> Inference::compile(Runtime& runtime) {
   IMPRINT_ASSIGN(Program program, Program::compile(runtime, graph_.description));
   // Before anything runs it.
-  if (const std::uint64_t found = program.stats().flops + program.stats().bytes_moved;
+  if (const std::uint64_t found = saturated_sum(program.stats().work, program.stats().bytes_moved);
       found > graph_.most_operations)
     return make_error(
         ErrorCode::unsupported,

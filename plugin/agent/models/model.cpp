@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compute/base/saturated.h"
 #include "compute/base/text.h"
 #include "compute/program/program_extents.h"
 #include "compute/tensor/extent_sums.h"
@@ -93,7 +94,7 @@ ModelStats Model::stats() const { return {begun_, late_, dispatches_, operations
 
 Result<> Model::compile() {
   IMPRINT_ASSIGN(Program program, Program::compile(services_.context.runtime(), described_.description));
-  if (const std::uint64_t found = program.stats().flops + program.stats().bytes_moved;
+  if (const std::uint64_t found = saturated_sum(program.stats().work, program.stats().bytes_moved);
       found > operation_limit_)
     return make_error(ErrorCode::unsupported,
                       text("context_warmup: model '", name(), "': found ", found,

@@ -168,7 +168,7 @@ class Describer {
   static bool fits_state(const Shape& before, const Shape& after) {
     if (before.rank() != after.rank()) return false;
     for (int axis = 0; axis < before.rank(); ++axis) {
-      const bool grows = before.name(axis) != 0 && after.name(axis) != 0 && after[axis] > before[axis];
+      const bool grows = before.is_named(axis) && after.is_named(axis) && after[axis] > before[axis];
       if (before[axis] != after[axis] && !grows) return false;
     }
     return true;

@@ -3,37 +3,40 @@
 #include <protozero/pbf_writer.hpp>
 #include <utility>
 
+#include "compute/model/onnx/format/fields.h"
+
 namespace imprint::onnx {
 namespace {
 
+using namespace field;
 using protozero::pbf_writer;
 
 void write(const TensorData& tensor, pbf_writer& out) {
-  for (const std::int64_t extent : tensor.extents) out.add_int64(1, extent);
-  out.add_int32(2, static_cast<std::int32_t>(tensor.type));
-  out.add_string(8, tensor.name);
-  out.add_bytes(9, reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
+  for (const std::int64_t extent : tensor.extents) out.add_int64(kExtents, extent);
+  out.add_int32(kElementType, static_cast<std::int32_t>(tensor.type));
+  out.add_string(kTensorName, tensor.name);
+  out.add_bytes(kRaw, reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
 }
 
 void write(const Attribute& attribute, pbf_writer& out) {
-  out.add_string(1, attribute.name);
+  out.add_string(kAttributeName, attribute.name);
   const bool single = attribute.kind < AttributeKind::floats;
-  for (const float value : attribute.floats) out.add_float(single ? 2 : 7, value);
-  for (const std::int64_t value : attribute.ints) out.add_int64(single ? 3 : 8, value);
-  for (const std::string& value : attribute.strings) out.add_string(single ? 4 : 9, value);
-  out.add_enum(20, static_cast<std::int32_t>(attribute.kind));
+  for (const float value : attribute.floats) out.add_float(single ? kFloat : kFloats, value);
+  for (const std::int64_t value : attribute.ints) out.add_int64(single ? kInt : kInts, value);
+  for (const std::string& value : attribute.strings) out.add_string(single ? kString : kStrings, value);
+  out.add_enum(kKind, static_cast<std::int32_t>(attribute.kind));
 }
 
 void write(const Node& node, pbf_writer& out) {
-  for (const std::string& name : node.inputs) out.add_string(1, name);
-  for (const std::string& name : node.outputs) out.add_string(2, name);
-  if (!node.name.empty()) out.add_string(3, node.name);
-  out.add_string(4, node.op_type);
+  for (const std::string& name : node.inputs) out.add_string(kNodeInput, name);
+  for (const std::string& name : node.outputs) out.add_string(kNodeOutput, name);
+  if (!node.name.empty()) out.add_string(kNodeName, node.name);
+  out.add_string(kOpType, node.op_type);
   for (const Attribute& attribute : node.attributes) {
-    pbf_writer part(out, 5);
+    pbf_writer part(out, kAttribute);
     write(attribute, part);
   }
-  if (!node.domain.empty()) out.add_string(7, node.domain);
+  if (!node.domain.empty()) out.add_string(kDomain, node.domain);
 }
 
 void write(const ValueInfo& value, pbf_writer& out) {
@@ -62,11 +65,11 @@ void write_each(const std::vector<T>& parts, protozero::pbf_tag_type tag, pbf_wr
 }
 
 void write(const Graph& graph, pbf_writer& out) {
-  write_each(graph.nodes, 1, out);
-  out.add_string(2, graph.name);
-  write_each(graph.initializers, 5, out);
-  write_each(graph.inputs, 11, out);
-  write_each(graph.outputs, 12, out);
+  write_each(graph.nodes, kNode, out);
+  out.add_string(kGraphName, graph.name);
+  write_each(graph.initializers, kInitializer, out);
+  write_each(graph.inputs, kInput, out);
+  write_each(graph.outputs, kOutput, out);
 }
 
 std::vector<Dimension> dimensions_of(const std::vector<GraphWriter::Axis>& axes) {
@@ -98,21 +101,21 @@ TensorData tensor_of(std::string name, ElementType type, std::vector<std::int64_
 std::vector<std::byte> serialize(const Model& model) {
   std::string file;
   pbf_writer out(file);
-  out.add_int64(1, model.ir_version);
-  if (!model.producer.empty()) out.add_string(2, model.producer);
+  out.add_int64(kIrVersion, model.ir_version);
+  if (!model.producer.empty()) out.add_string(kProducer, model.producer);
   {
-    pbf_writer graph(out, 7);
+    pbf_writer graph(out, kGraph);
     write(model.graph, graph);
   }
   for (const auto& [domain, version] : model.opsets) {
-    pbf_writer set(out, 8);
-    if (!domain.empty()) set.add_string(1, domain);
-    set.add_int64(2, version);
+    pbf_writer set(out, kOpset);
+    if (!domain.empty()) set.add_string(kKey, domain);
+    set.add_int64(kValue, version);
   }
   for (const auto& [key, value] : model.metadata) {
-    pbf_writer entry(out, 14);
-    entry.add_string(1, key);
-    entry.add_string(2, value);
+    pbf_writer entry(out, kMetadata);
+    entry.add_string(kKey, key);
+    entry.add_string(kValue, value);
   }
   const auto bytes = std::as_bytes(std::span<const char>(file));
   return {bytes.begin(), bytes.end()};

@@ -70,11 +70,6 @@ Attended attended(const Heads& heads) {
   return found;
 }
 
-// [batch, steps, heads extent] -> [batch, heads, steps, extent].
-Tensor split_heads(const Tensor& x, std::int64_t heads) {
-  return imprint::permute(imprint::reshape(x, {x.extent(0), x.extent(1), heads, x.extent(2) / heads}),
-                          {0, 2, 1, 3});
-}
 Tensor joined_heads(const Tensor& x) {
   return imprint::reshape(imprint::permute(x, {0, 2, 1, 3}),
                           {x.extent(0), x.extent(2), x.extent(1) * x.extent(3)});

@@ -8,6 +8,7 @@
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx/op.h"
+#include "compute/model/onnx/ops/known.h"
 #include "compute/tensor/loop.h"
 
 namespace imprint::onnx {
@@ -16,13 +17,6 @@ namespace {
 using Values = std::vector<Value>;
 
 constexpr std::int64_t kMostTurns = 1 << 19;  // of a loop of the graph: each is a dispatch or more
-
-Value known_bool(bool flag) {
-  HostArray array;
-  array.type = ElementType::boolean;
-  array.ints.push_back(flag ? 1 : 0);
-  return Value::known(std::move(array));
-}
 
 Value known_number(std::int64_t number) {
   HostArray array;
@@ -100,6 +94,13 @@ struct Turns {
   std::size_t results = 0;            // per turn, which are stacked
 };
 
+// Each value of a loop has memory, and is copied in each turn. The first few are part of the loop.
+bool may_record(OpContext& context, std::size_t values) {
+  constexpr std::int64_t kFreeValues = 16, kOperationsOfValue = 16;
+  const std::int64_t more = std::max<std::int64_t>(0, static_cast<std::int64_t>(values) - kFreeValues);
+  return context.may_make(kOperationsOfLoop + kOperationsOfValue * more);
+}
+
 Value next_value(const Tensor& tensor, const Value& like) { return Value::run_time(tensor, like.type()); }
 
 Shape stacked(std::int64_t turns, const Shape& shape) {
@@ -111,7 +112,7 @@ Shape stacked(std::int64_t turns, const Shape& shape) {
 // The loop as one of the graph, for a known number of turns. Without a value when the body is refused, when
 // it needs shapes that the turn decides, or when it ends by its condition although results are stacked.
 std::optional<Values> recorded(OpContext& context, const Turns& turns, bool by_condition) {
-  if (!context.may_make(kOperationsOfLoop)) return std::nullopt;
+  if (!may_record(context, turns.carry.size() + turns.results)) return std::nullopt;
   bool refused = false, ends_early = false;
   std::vector<ElementType> types;
   const auto body = [&](std::span<const Tensor> carry, std::span<const Tensor> rows) {
@@ -303,7 +304,7 @@ Value rows_of(OpContext& context, const Value& value, int axis, bool reverse) {
 
 std::optional<Values> scanned_in_graph(OpContext& context, const Graph& body, const Values& carry,
                                        const Values& stacks) {
-  if (!context.may_make(kOperationsOfLoop)) return std::nullopt;
+  if (!may_record(context, body.outputs.size())) return std::nullopt;
   bool refused = false;
   std::vector<ElementType> types;
   const auto step = [&](std::span<const Tensor> now, std::span<const Tensor> rows) {

@@ -72,7 +72,7 @@ std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents&
     Slide& slide = out[i];
     const int axis = static_cast<int>(i) + 2;
     slide.extent = input[axis];
-    slide.is_named = input.name(axis) != 0;
+    slide.is_named = input.is_named(axis);
     slide.size = kernel[i];
     slide.stride = strides[i];
     slide.dilation = dilations[i];
@@ -138,7 +138,7 @@ PerAxis each_of(const std::vector<Slide>& along, std::int64_t Slide::*field) {
 // The extents of a weight's kernel. A kernel whose extent each run chooses would change the windows.
 Extents kernel_of(OpContext& context, const Tensor& weight) {
   for (int axis = 2; axis < weight.rank(); ++axis)
-    if (weight.shape().name(axis) != 0)
+    if (weight.shape().is_named(axis))
       context.unsupported("found weight " + weight.shape().text() +
                           ", expected a kernel of fixed extents. Give them numbers.");
   return Extents(weight.shape().extents().begin() + 2, weight.shape().extents().end());
@@ -206,7 +206,7 @@ std::vector<Cut> transposed_cuts(OpContext& context, const Shape& input, const E
                          "strides, dilations, pads or output_shape are out of range"))
       return {};
     const int axis = static_cast<int>(i) + 2;
-    if (input.name(axis) != 0 && asked[i] >= 0) refuse_named(context, input, axis, "output_shape");
+    if (input.is_named(axis) && asked[i] >= 0) refuse_named(context, input, axis, "output_shape");
     const std::int64_t extent = input[axis],
                        full = (extent - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1;
     Cut cut{pads[i], pads[i + count], more[i]};

@@ -87,7 +87,7 @@ std::optional<Value> normal_indices(OpContext& context, int input, const Shape& 
     return std::nullopt;
   }
   const bool from_named_end =
-      of.name(axis) != 0 &&
+      of.is_named(axis) &&
       (!indices.host() || std::ranges::any_of(indices.host()->ints, [](std::int64_t i) { return i < 0; }));
   if (from_named_end || !indices.foldable() ||
       !context.mover().may_fold(indices.type(), indices.shape().element_count())) {
@@ -210,7 +210,7 @@ void pad(OpContext& context) {
   for (const int axis : axes) {
     const auto [before, after] = added[static_cast<std::size_t>(axis)];
     if (before == 0 && after == 0) continue;
-    if (value.shape().name(axis) != 0)
+    if (value.shape().is_named(axis))
       return context.unsupported(text("axis ", axis, ": found ", value.shape().text(),
                                       ", expected a fixed extent where elements are repeated"));
     const std::int64_t extent = value.shape()[axis];

@@ -8,6 +8,7 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx/op.h"
+#include "compute/model/onnx/ops/attention_products.h"
 #include "compute/tensor/composites/composites.h"
 
 namespace imprint::onnx {
@@ -16,12 +17,6 @@ namespace {
 constexpr double kHidden = static_cast<double>(std::numeric_limits<float>::lowest());
 
 // ---- attention with a cache ----
-
-// [batch, steps, heads extent] -> [batch, heads, steps, extent].
-Tensor in_heads(const Tensor& x, std::int64_t heads) {
-  return imprint::permute(imprint::reshape(x, {x.extent(0), x.extent(1), heads, x.extent(2) / heads}),
-                          {0, 2, 1, 3});
-}
 
 struct Grouped {
   Tensor query, key, value;  // [batch, heads, steps, extent]
@@ -55,7 +50,7 @@ Tensor extended(const Grouped& in, const Tensor& past, const Tensor& fresh) {
   const Tensor inside = imprint::logical_and(from >= 0, imprint::less(from, in.steps().tensor()));
   const Tensor added = imprint::gather(fresh, 2, from);
   if (!past.ok() || past.extent(2) == 0) return imprint::where(inside, added, 0.0f);
-  if (in.total.name != 0)  // steps beyond the past are 0
+  if (in.total.name)  // steps beyond the past are 0
     return imprint::where(inside, added, imprint::take(past, 2, imprint::iota(in.keys_of({}), 0)));
   const std::array<std::pair<std::int64_t, std::int64_t>, 4> pads{
       {{0, 0}, {0, 0}, {0, in.total.extent - past.extent(2)}, {0, 0}}};
@@ -104,7 +99,8 @@ std::optional<Grouped> grouped_inputs(OpContext& context, std::int64_t heads, st
   if (!context.require(fits, text("queries ", query.shape().text(), ", keys ", key.shape().text(),
                                   " and values ", value.shape().text(), " do not fit")))
     return std::nullopt;
-  return Grouped{in_heads(query, heads), in_heads(key, key_heads), in_heads(value, key_heads), Tensor(), 0};
+  return Grouped{split_heads(query, heads), split_heads(key, key_heads), split_heads(value, key_heads),
+                 Tensor(), 0};
 }
 
 // The steps of the cache afterwards. Nothing after a failure.

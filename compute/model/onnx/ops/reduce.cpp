@@ -81,9 +81,9 @@ void arg_reduce(OpContext& context) {
   const Tensor last = SymbolicInt::of(x.shape(), axis).tensor() - 1;
   Shape along;
   along.append(x.shape(), axis);
-  const Tensor flipped = x.shape().name(axis) == 0
-                             ? imprint::flip(x, axis)
-                             : imprint::take(x, axis, imprint::sub(last, imprint::iota(along, 0)));
+  const Tensor flipped = x.shape().is_named(axis)
+                             ? imprint::take(x, axis, imprint::sub(last, imprint::iota(along, 0)))
+                             : imprint::flip(x, axis);
   context.set(0, imprint::sub(last, function(flipped, {axis}, keep)), ElementType::int64);
 }
 

@@ -125,8 +125,10 @@ std::int64_t repeats_of(const std::vector<std::int32_t>& places, std::int64_t ex
 }
 
 Tensor resized(OpContext& context, const Tensor& x, const ResizeForm& form, const ResizeAxis& axis) {
+  constexpr std::int64_t kOperationsOfTap = 6;
   const std::int64_t count = form.mode == "nearest" ? 1 : 2 * taps_of_side(form, axis);
-  if (!context.may_make(2 * count) || !context.mover().may_fold(ElementType::float32, count * axis.places)) {
+  if (!context.may_make(kOperationsOfTap * count) ||
+      !context.mover().may_fold(ElementType::float32, count * axis.places)) {
     context.unsupported("resizing of this size");
     return x;
   }
@@ -180,7 +182,7 @@ void resize_by(OpContext& context, const ResizeForm& form, const std::vector<Res
   const bool crops = form.coordinates == "tf_crop_and_resize";
   for (const ResizeAxis& axis : axes) {
     const bool changes = crops || axis.places != axis.extent || axis.scale != 1;
-    if (from.shape().name(axis.axis) != 0 && changes && !fits_named(form, axis))
+    if (from.shape().is_named(axis.axis) && changes && !fits_named(form, axis))
       return context.unsupported(text("axis ", axis.axis, ": found input ", from.shape().text(),
                                       ", expected a fixed extent, or repeated places (nearest). Give it a "
                                       "number."));
@@ -234,15 +236,14 @@ std::vector<std::int64_t> sizes_along(OpContext& context, const Shape& from, con
   std::vector<std::int64_t> sizes;
   for (std::size_t i = 0; wanted && i < std::min(wanted->size(), axes.size()); ++i) {
     const auto times = quotient((*wanted)[i], SymbolicInt::of(from, axes[i]));
-    const auto fixed = from.name(axes[i]) == 0 ? (*wanted)[i].number()
-                       : times                 ? times->number()
-                                               : std::nullopt;
+    const bool is_named = from.is_named(axes[i]);
+    const auto fixed = !is_named ? (*wanted)[i].number() : times ? times->number() : std::nullopt;
     if (!fixed) {
       context.unsupported(text("axis ", axes[i], " of ", from.text(), ": found size ", (*wanted)[i].text(),
                                ", expected a multiple. Give these extents numbers instead of bounds."));
       return {};
     }
-    sizes.push_back(from.name(axes[i]) == 0 ? *fixed : *fixed * from[axes[i]]);
+    sizes.push_back(is_named ? *fixed * from[axes[i]] : *fixed);
   }
   return sizes;
 }

@@ -7,6 +7,7 @@
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx/op.h"
+#include "compute/model/onnx/ops/known.h"
 
 namespace imprint::onnx {
 namespace {
@@ -32,13 +33,6 @@ bool is_number_tensor(OpContext& context, const Value& value) {
   if (!value.is_tensor() || value.type() == ElementType::string)
     context.unsupported(text("found ", value.text(), ", expected a tensor of numbers"));
   return !context.failure();
-}
-
-Value known_flag(bool flag) {
-  HostArray array;
-  array.type = ElementType::boolean;
-  array.ints.push_back(flag ? 1 : 0);
-  return Value::known(std::move(array));
 }
 
 void sequence_empty(OpContext& context) { context.set(0, Value::sequence({})); }
@@ -206,7 +200,7 @@ void sequence_map(OpContext& context) {
 void optional(OpContext& context) { context.set(0, context.has(0) ? context.value(0) : Value::nothing()); }
 
 void optional_has_element(OpContext& context) {
-  context.set(0, known_flag(context.has(0) && !context.value(0).is_nothing()));
+  context.set(0, known_bool(context.has(0) && !context.value(0).is_nothing()));
 }
 
 void optional_get_element(OpContext& context) {

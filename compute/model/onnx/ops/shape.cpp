@@ -220,7 +220,7 @@ void slice(OpContext& context) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t extent = value.shape()[axes[i]], step = steps[i];
     const auto first = starts[i].number(), beyond = ends[i].number();
-    if (value.shape().name(axes[i]) != 0 || !first || !beyond) {
+    if (value.shape().is_named(axes[i]) || !first || !beyond) {
       if (step != 1) return context.unsupported("a step along a named extent");
       const auto part = slice_named(context, value, axes[i], starts[i], ends[i]);
       if (!part) return;

@@ -162,7 +162,7 @@ void tf_idf(OpContext& context) {
   const bool flat = x.rank() == 1;
   if (flat) x = imprint::unsqueeze(x, 0);
   if (!context.require(x.rank() == 2, "expected [n] or [rows, n], not " + x.shape().text()) ||
-      !context.may_make((grams.most - grams.least + 1) * (grams.skips + 1) * 8))
+      !context.may_make((grams.most - grams.least + 1) * (grams.skips + 1) * 16))
     return;
   const std::int64_t width = *std::max_element(grams.columns.begin(), grams.columns.end()) + 1;
   if (!context.mover().may_fold(ElementType::int64, width + static_cast<std::int64_t>(grams.pool.size())))
@@ -225,8 +225,10 @@ bool cast_text(OpContext& context, ElementType to) {
   if (from.type() != ElementType::string && to != ElementType::string) return false;
   const HostArray* host = from.host();
   constexpr std::int64_t kStringsPerNumber = 3;  // in memory: the digits of many lie beside the string
-  const std::int64_t most =
-      (to == ElementType::string ? kStringsPerNumber : 1) * from.shape().element_count();
+  std::int64_t most = (to == ElementType::string ? kStringsPerNumber : 1) * from.shape().element_count();
+  if (from.type() == ElementType::string && host)  // all digits of a number are read
+    for (const std::string& word : host->strings)
+      most += static_cast<std::int64_t>(word.size() / sizeof(std::string));
   if (!from.foldable() || !context.mover().may_fold(ElementType::string, most)) {
     context.unsupported("a cast of numbers of run time to strings");
     return true;
