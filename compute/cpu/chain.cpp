@@ -150,19 +150,64 @@ void Chain::compute(const Memory& memory, std::int64_t begin, std::int64_t lengt
 
 std::int64_t Chain::work() const { return count * static_cast<std::int64_t>(block.size() + stores.size()); }
 
+void Chain::run(const Memory& memory, Parts elements) const {
+  for (std::int64_t begin = elements.begin; begin < elements.end; begin += kBlock) {
+    const std::int64_t length = std::min(kBlock, elements.end - begin);
+    compute(memory, begin, length);
+    for (const ChainStore& store : stores)
+      store_block(store, *kernels, memory, static_cast<const Word*>(find(memory, store.result, begin)), begin,
+                  length);
+  }
+}
+
+void Chain::start_anywhere() {
+  const auto first = std::stable_partition(once.begin(), once.end(), [](const Instruction& instruction) {
+    return instruction.kind != Instruction::Kind::load || instruction.loops.depth == 1;
+  });
+  block.insert(block.begin(), first, once.end());
+  once.erase(first, once.end());
+}
+
+std::int32_t Chain::register_of(std::int32_t buffer) const {
+  const auto found = std::ranges::find_if(
+      registers, [&](const Register& entry) { return entry.buffer == buffer && entry.offset == 0; });
+  return found == registers.end() ? -1 : static_cast<std::int32_t>(found - registers.begin());
+}
+
+bool Chain::loads(std::int32_t buffer) const {
+  const auto is_of = [&](const auto& entry) { return entry.from == buffer; };
+  return std::ranges::any_of(once, is_of) || std::ranges::any_of(block, is_of) ||
+         std::ranges::count(registers, buffer, &Register::buffer) > 1;
+}
+
+bool Chain::writes(std::int32_t buffer) const {
+  return std::ranges::find(stores, buffer, &ChainStore::buffer) != stores.end() ||
+         std::ranges::any_of(block, [&](const Instruction& instruction) {
+           return registers[at(instruction.result)].buffer == buffer;
+         });
+}
+
+std::int32_t Chain::overwrite(std::int32_t result) {
+  if (std::ranges::find(stores, result, &ChainStore::result) != stores.end()) return -1;
+  const auto reads = [&](const Instruction& entry) {
+    return std::ranges::find(entry.operands, result) != entry.operands.end();
+  };
+  const auto last = std::ranges::find_if(block.rbegin(), block.rend(), reads);
+  if (last == block.rend()) return -1;
+  const auto target = std::find_if(std::prev(last.base()), block.end(), [&](const Instruction& entry) {
+    return registers[at(entry.result)].buffer >= 0;
+  });
+  if (target == block.end()) return -1;
+  registers[at(result)] = registers[at(target->result)];
+  return registers[at(result)].buffer;
+}
+
 std::int64_t MapStep::part_count() const { return (chain_.count + kBlock - 1) / kBlock; }
 std::int64_t MapStep::work() const { return chain_.work(); }
 
 void MapStep::run(const Memory& memory, Parts parts) const {
   chain_.prepare(memory);
-  const std::int64_t end = std::min(parts.end * kBlock, used_.of(memory, chain_.count));
-  for (std::int64_t begin = parts.begin * kBlock; begin < end; begin += kBlock) {
-    const std::int64_t length = std::min(kBlock, end - begin);
-    chain_.compute(memory, begin, length);
-    for (const ChainStore& store : chain_.stores)
-      store_block(store, *chain_.kernels, memory,
-                  static_cast<const Word*>(chain_.find(memory, store.result, begin)), begin, length);
-  }
+  chain_.run(memory, {parts.begin * kBlock, std::min(parts.end * kBlock, used_.of(memory, chain_.count))});
 }
 
 // Terms of one line, in blocks as of a line without gaps.

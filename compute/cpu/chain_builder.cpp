@@ -240,6 +240,7 @@ void ChainBuilder::place_registers(std::int32_t kept) {
     }
     give(instruction.result);
   }
+  chain_.scratch = end;
   lowering_.workspace_ = std::max(lowering_.workspace_, end);
 }
 

@@ -71,26 +71,44 @@ inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const
       c[r * c_row + n] = first ? edge[r][n] : c[r * c_row + n] + edge[r][n];
 }
 
-// A panel of windows: the part of each run that lies in it, row by row.
+// `depth` pieces of N to 2 N columns, which begin at from + rows[i], to rows that are `width` apart: two
+// vectors each, which may overlap.
+template <int N>
+inline void copy_pieces(const std::int64_t* rows, std::int64_t depth, const float* from, std::int64_t columns,
+                        float* to, std::int64_t width) {
+  for (std::int64_t row = 0; row < depth; ++row, to += width) {
+    const float* const piece = from + rows[row];
+    typename Some<N>::Type first, last;
+    __builtin_memcpy(&first, piece, sizeof first);
+    __builtin_memcpy(&last, piece + columns - N, sizeof last);
+    store(to, first);
+    store(to + columns - N, last);
+  }
+}
+
+// A panel of windows: the part of each run that lies in it, for all rows.
 inline void copy_windows(const Matmul& m, std::int64_t k, std::int64_t n, const Panel& panel, float* to,
                          std::int64_t width) {
-  struct Piece {
-    std::int64_t from, to, count;
-  } pieces[64];
-  int count = 0;
-  for (std::int64_t done = 0; done < panel.columns; ++count) {
+  const std::int64_t* const rows = m.b_rows + k;
+  for (std::int64_t done = 0; done < panel.columns;) {
     const std::int64_t column = m.first_column + n + done, run = column / m.b_run, inside = column % m.b_run;
     std::int64_t length = m.b_run - inside;
     if (length > panel.columns - done) length = panel.columns - done;
-    pieces[count] = {m.b_runs[run] + inside * m.b_column, done, length};
+    const float* const from = m.b + m.b_runs[run] + inside * m.b_column;
+    float* const target = to + done;
+    if (m.b_column == 1 && length >= kLanes && length <= 2 * kLanes)
+      copy_pieces<kLanes>(rows, panel.depth, from, length, target, width);
+    else if (m.b_column == 1 && length >= kHalf && length <= 2 * kHalf)
+      copy_pieces<kHalf>(rows, panel.depth, from, length, target, width);
+    else if (m.b_column == 1 && length >= 4 && length <= 8)
+      copy_pieces<4>(rows, panel.depth, from, length, target, width);
+    else
+      for (std::int64_t row = 0; row < panel.depth; ++row)
+        copy_run(from + rows[row], m.b_column, target + row * width, length);
     done += length;
   }
-  for (std::int64_t row = 0; row < panel.depth; ++row, to += width) {
-    const float* from = m.b + m.b_rows[k + row];
-    for (int i = 0; i < count; ++i)
-      copy_run(from + pieces[i].from, m.b_column, to + pieces[i].to, pieces[i].count);
-    for (std::int64_t column = panel.columns; column < width; ++column) to[column] = 0;
-  }
+  for (std::int64_t row = 0; panel.columns < width && row < panel.depth; ++row)
+    for (std::int64_t column = panel.columns; column < width; ++column) to[row * width + column] = 0;
 }
 
 // 4 x 4 elements, whose columns are `stride` apart, as rows `width` apart.

@@ -1,7 +1,6 @@
 #include "compute/cpu/lowering.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_set>
 
 #include "compute/base/text.h"
@@ -14,16 +13,9 @@ using namespace tensor;
 
 namespace {
 
-constexpr std::uint64_t kAlignment = 64;  // a cache line, and the widest vector
 // The least work of a program whose steps threads share. In a smaller one data takes longer from core to core
 // than a step on one of them; in a larger one small steps are shared too, where their data is.
 constexpr std::int64_t kLeastShared = std::int64_t{1} << 18;
-
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-std::uint64_t bytes_of(const Shape& shape) {
-  return static_cast<std::uint64_t>(shape.element_count()) * sizeof(Word);
-}
 
 }  // namespace
 
@@ -32,7 +24,34 @@ Lowering::Lowering(const Graph& graph, const Schedule& schedule, Executable& int
       schedule_(schedule),
       executable_(into),
       kernels_(kernels()),
-      written_(graph.nodes.size(), 0) {}
+      written_(graph.nodes.size(), 0),
+      readers_(graph.nodes.size(), kNoReader) {
+  constexpr std::int64_t kSecondCache = std::int64_t{1} << 18;  // elements
+  std::int64_t constants = 0, others = graph.size();
+  const auto read = [&](NodeIndex node, std::int64_t reader) {
+    std::int64_t& known = readers_[at(node)];
+    if (reader != kNoReader) known = known == kNoReader || known == reader ? reader : kSeveralReaders;
+  };
+  for (const Task& task : schedule.tasks)
+    for (const Store& store : task.stores) {
+      if (store.row_indices >= 0) {
+        read(store.node, others++);
+        read(store.row_indices, others++);
+      } else if (store.place.kind != PlaceKind::temporary) {
+        read(store.node, store.node);
+      }
+    }
+  for (NodeIndex i = graph.size(); i-- > 0;) {
+    const GraphNode& node = graph[i];
+    if (is_memory_leaf(node)) constants += node.element_count();
+    const bool is_elementwise = node.kind() == OpKind::elementwise,
+               is_inside = schedule.place[at(i)].kind == PlaceKind::none &&
+                           (is_elementwise || node.op == Op::reshape);
+    for (const NodeIndex input : node.inputs)
+      read(input, is_inside ? readers_[at(i)] : is_elementwise ? i : others++);
+  }
+  constants_stay_ = constants <= kSecondCache;
+}
 
 Result<> Lowering::run(std::uint64_t memory_limit) {
   for (const Task& task : schedule_.tasks) {
@@ -69,7 +88,7 @@ Result<> Lowering::lower(const Task& task) {
   if (chain.has_stores()) {
     std::vector<std::int32_t> buffers;
     Chain finished = chain.finish(-1, buffers);
-    add(std::make_unique<MapStep>(std::move(finished), used_elements(task)), buffers);
+    add(std::move(finished), used_elements(task), buffers);
   }
   std::size_t target = 0;
   for (const Store& store : task.stores)
@@ -161,20 +180,11 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
       chain.store(result, into);
       std::vector<std::int32_t> buffers;
       Chain finished = chain.finish(-1, buffers);
-      if (finished.count > 0)
-        add(std::make_unique<MapStep>(std::move(finished), used_elements(entry.shape)), buffers);
+      add(std::move(finished), used_elements(entry.shape), buffers);
       return {};
     }
   }
-  if (entry.op == Op::matmul) {
-    IMPRINT_ASSIGN(const auto windows, find_windows(entry.inputs[1]));
-    if (windows) {
-      IMPRINT_ASSIGN(const Strided rows, find(entry.inputs[0]));
-      add(matmul_step(rows, *windows, into, kernels_, product_options(node, find_whole(rows, true))),
-          {into, rows.buffer, windows->matrices.buffer});
-      return {};
-    }
-  }
+  if (entry.op == Op::matmul) return compute_product(node, into);
   std::vector<Strided> operands;
   std::vector<std::int32_t> buffers{into};
   for (std::size_t slot = 0; slot < entry.inputs.size(); ++slot) {
@@ -186,12 +196,7 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
     buffers.push_back(operand.buffer);
   }
   if (entry.element_count() == 0) return {};
-  if (entry.op == Op::matmul) {
-    auto whole = find_whole(operands[1], false);
-    if (!whole) whole = find_whole(operands[0], true);
-    add(matmul_step(operands[0], operands[1], into, kernels_, product_options(node, std::move(whole))),
-        buffers);
-  } else if (entry.kind() == OpKind::reduce)
+  if (entry.kind() == OpKind::reduce)
     add(arg_reduce_step(entry, graph_[entry.inputs[0]].dtype, operands[0], into), buffers);
   else if (entry.kind() == OpKind::select)
     add(gather_step(entry, operands[0], operands[1], into), buffers);
@@ -203,6 +208,28 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
     add(copy_step(operands[0], row_major(into, entry.shape)), {operands[0].buffer, into});
     add(scatter_add_step(entry, operands[1], operands[2], into), buffers);
   }
+  return {};
+}
+
+Result<> Lowering::compute_product(NodeIndex node, std::int32_t into) {
+  const GraphNode& entry = graph_[node];
+  IMPRINT_ASSIGN(const auto windows, find_windows(entry.inputs[1]));
+  IMPRINT_ASSIGN(const Strided left, find(entry.inputs[0]));
+  if (windows) {
+    add_product(node,
+                product_step(left, *windows, into, kernels_, product_options(node, find_whole(left, true))),
+                std::array{into, left.buffer, windows->matrices.buffer});
+    return {};
+  }
+  IMPRINT_ASSIGN(Strided right, find(entry.inputs[1]));
+  const int last = right.shape.rank() - 1;
+  const bool is_one = right.shape.element_count() == right.shape[last] * right.shape[last - 1];
+  if (constants_stay_ && is_one && right.strides[at(last)] != 1)  // small: each run would transpose it
+    right = constant_copy(right, right.shape).value_or(right);
+  auto whole = find_whole(right, false);
+  if (!whole) whole = find_whole(left, true);
+  add_product(node, product_step(left, right, into, kernels_, product_options(node, std::move(whole))),
+              std::array{into, left.buffer, right.buffer});
   return {};
 }
 
@@ -334,7 +361,7 @@ Result<> Lowering::compute_into(NodeIndex node, const Strided& to) {
   chain.store(result, to);
   std::vector<std::int32_t> buffers;
   Chain finished = chain.finish(-1, buffers);
-  if (finished.count > 0) add(std::make_unique<MapStep>(std::move(finished)), buffers);
+  add(std::move(finished), {}, buffers);
   return {};
 }
 
@@ -345,8 +372,9 @@ std::optional<Strided> Lowering::constant_copy(const Strided& from, const Shape&
   arena_index_.push_back(-1);
   is_variable_.push_back(0);
   constants_.insert(to.buffer);
-  executable_.constant_copies_.push_back(make_zeroed_bytes(bytes_of(shape)));
-  executable_.constant_copy_bytes_ += bytes_of(shape);
+  const std::uint64_t bytes = at(shape.element_count()) * sizeof(Word);
+  executable_.constant_copies_.push_back(make_zeroed_bytes(bytes));
+  executable_.constant_copy_bytes_ += bytes;
   executable_.buffers_.push_back(executable_.constant_copies_.back().get());
   const auto step = copy_step(from, row_major(to.buffer, from.shape));
   step->run({executable_.buffers_.data(), nullptr}, {0, step->part_count()});
@@ -419,8 +447,15 @@ UsedProduct Lowering::used_product(NodeIndex node) const {
   return used;
 }
 
+// Threads share the columns of weights that each run reads from far away. Elsewhere they share rows, as steps
+// before and after share the elements of the result: data takes longer from core to core than a second copy
+// of the right operand's panels.
 ProductOptions Lowering::product_options(NodeIndex node, std::shared_ptr<const WholeOperand> whole) const {
-  return {used_product(node), std::move(whole), executable_.pool_ ? executable_.pool_->threads() : 1};
+  ProductOptions options{used_product(node), std::move(whole)};
+  if (executable_.pool_) options.threads = executable_.pool_->threads();
+  const bool has_weights = is_memory_leaf(graph_[graph_.without_views(graph_[node].inputs[1])]);
+  options.by_columns = has_weights && !constants_stay_;
+  return options;
 }
 
 // The sums of a program with fixed extents: they have no terms beyond.
@@ -441,128 +476,6 @@ void Lowering::use_parts(ReduceStep& step, const Shape& source, std::span<const 
     }
   }
   if (places == step.line()) step.use_line(std::move(line));
-}
-
-// ---- memory ----
-
-std::int32_t Lowering::buffer_of(const Place& place) {
-  const std::uint64_t key =
-      static_cast<std::uint64_t>(place.kind) << 32 | static_cast<std::uint32_t>(place.index);
-  const auto [known, fresh] = buffer_of_place_.try_emplace(key, buffer_count_);
-  if (!fresh) return known->second;
-  if (place.kind == PlaceKind::temporary) return arena_buffer(graph_[place.index].shape);
-  const std::int32_t buffer = buffer_count_++;
-  arena_index_.push_back(-1);
-  is_variable_.push_back(place.kind == PlaceKind::variable);
-  executable_.buffers_.push_back(nullptr);
-  switch (place.kind) {
-    case PlaceKind::input:
-      executable_.inputs_.push_back({buffer, place.index});
-      break;
-    case PlaceKind::output:
-      executable_.outputs_.push_back({buffer, place.index});
-      break;
-    case PlaceKind::variable:
-      executable_.variables_.push_back({buffer, place.index});
-      break;
-    default: {
-      const NodeRef& source = graph_[place.index].source;
-      executable_.constants_.push_back(source);
-      constants_.insert(buffer);
-      // Read only.
-      executable_.buffers_.back() = const_cast<std::byte*>(source->constant->bytes.data());
-    }
-  }
-  return buffer;
-}
-
-bool Lowering::is_packed(NodeIndex node, const Place& place) const {
-  return place.kind != PlaceKind::temporary && dtype_size(graph_[node].dtype) < sizeof(Word);
-}
-
-std::int32_t Lowering::unpacked_buffer_of(const Store& store) {
-  return is_packed(store.node, store.place) ? arena_buffer(graph_[store.node].shape) : buffer_of(store.place);
-}
-
-void Lowering::pack(const Store& store, std::int32_t from) {
-  if (!is_packed(store.node, store.place)) return;
-  const GraphNode& node = graph_[store.node];
-  const std::int32_t into = buffer_of(store.place);
-  add(pack_step(row_major(from, node.shape), node.dtype, into), {from, into});
-}
-
-std::int32_t Lowering::arena_buffer(const Shape& shape) {
-  const std::int32_t buffer = buffer_count_++;
-  arena_index_.push_back(static_cast<std::int32_t>(arena_.size()));
-  is_variable_.push_back(0);
-  arena_.push_back({buffer, {bytes_of(shape), -1, -1}});
-  executable_.buffers_.push_back(nullptr);
-  return buffer;
-}
-
-std::int32_t Lowering::destination(NodeIndex node) {
-  for (const Store& store : task_->stores)
-    if (store.node == node && store.row_indices < 0 && !is_packed(node, store.place) &&
-        (store.place.kind == PlaceKind::temporary || store.place.kind == PlaceKind::output))
-      return buffer_of(store.place);
-  return arena_buffer(graph_[node].shape);
-}
-
-void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers) {
-  const auto now = static_cast<std::int32_t>(executable_.steps_.size());
-  for (const std::int32_t buffer : buffers) {
-    const std::int32_t index = arena_index_[at(buffer)];
-    if (index < 0) continue;
-    Lifetime& lifetime = arena_[at(index)].lifetime;
-    if (lifetime.first < 0) lifetime.first = now;
-    lifetime.last = now;
-  }
-  executable_.steps_.push_back(std::move(step));
-}
-
-// Threads divide values of one size in the same way. If only these share memory, a thread writes to lines
-// that it has in its cache: those of other cores cost ten times as much.
-MemoryPlan Lowering::plan_by_size() const {
-  std::map<std::uint64_t, std::vector<std::size_t>> values;  // by bytes
-  for (std::size_t i = 0; i < arena_.size(); ++i) values[arena_[i].lifetime.bytes].push_back(i);
-  MemoryPlan all;
-  all.offsets.resize(arena_.size());
-  for (const auto& [bytes, equal] : values) {
-    std::vector<Lifetime> lifetimes;
-    for (const std::size_t i : equal) lifetimes.push_back(arena_[i].lifetime);
-    const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
-    for (std::size_t i = 0; i < equal.size(); ++i) all.offsets[equal[i]] = all.total_bytes + plan.offsets[i];
-    all.total_bytes += aligned(plan.total_bytes);
-    all.unplanned_bytes += plan.unplanned_bytes;
-  }
-  return all;
-}
-
-Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
-  std::vector<Lifetime> lifetimes;
-  for (const ArenaValue& value : arena_) lifetimes.push_back(value.lifetime);
-  const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word)),
-                      workspaces = workspace * (executable_.is_shared_ ? executable_.pool_->threads() : 1),
-                      others = workspaces + kAlignment + executable_.constant_copy_bytes_;
-  MemoryPlan plan;
-  if (executable_.is_shared_) plan = plan_by_size();
-  if (!executable_.is_shared_ || plan.total_bytes + others > memory_limit)
-    plan = plan_memory(lifetimes, kAlignment);
-  executable_.arena_bytes_ = plan.total_bytes;
-  executable_.unplanned_bytes_ = plan.unplanned_bytes;
-  executable_.memory_bytes_ = plan.total_bytes + others;
-  if (executable_.memory_bytes_ > memory_limit)
-    return make_error(ErrorCode::out_of_device_memory,
-                      text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
-                           memory_limit, ", which the memory cap leaves"));
-  executable_.arena_ = make_zeroed_bytes(executable_.memory_bytes_);
-  std::byte* begin = executable_.arena_.get();
-  begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
-  executable_.workspace_ = begin;
-  executable_.workspace_bytes_ = workspace;
-  for (std::size_t i = 0; i < arena_.size(); ++i)
-    executable_.buffers_[at(arena_[i].buffer)] = begin + workspaces + plan.offsets[i];
-  return {};
 }
 
 }  // namespace imprint::cpu

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compute/cpu/executable.h"
+#include "compute/cpu/product_step.h"
 #include "compute/cpu/step.h"
 #include "compute/graph/schedule/memory_plan.h"
 
@@ -33,6 +34,7 @@ class Lowering {
   Result<Strided> find(graph::NodeIndex node);  // computes the value first where it has no memory
   Result<Strided> find_row_major(graph::NodeIndex node);
   Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
+  Result<> compute_product(graph::NodeIndex node, std::int32_t into);
   Result<> compute_reduce(graph::NodeIndex node, std::int32_t into);
   // Whether a fold over windows of an image became a step.
   Result<bool> compute_windows(graph::NodeIndex node, std::int32_t into);
@@ -73,6 +75,10 @@ class Lowering {
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
+  void add_product(graph::NodeIndex node, std::unique_ptr<ProductStep> step,
+                   std::span<const std::int32_t> buffers);
+  void add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers);
+  void use_now(std::span<const std::int32_t> buffers);
   graph::MemoryPlan plan_by_size() const;
   Result<> plan_arena(std::uint64_t memory_limit);
 
@@ -80,10 +86,15 @@ class Lowering {
   const graph::Schedule& schedule_;
   Executable& executable_;
   const KernelSet& kernels_;
-  const graph::Task* task_ = nullptr;                                // the task being lowered
-  std::vector<std::uint8_t> written_;                                // per node: stored by an earlier task
+  const graph::Task* task_ = nullptr;  // the task being lowered
+  std::vector<std::uint8_t> written_;  // per node: stored by an earlier task
+  // Per node: what reads it, across values that have no memory. A stored value is one reader, any other
+  // operand of an operation that is not elementwise another.
+  static constexpr std::int64_t kNoReader = -1, kSeveralReaders = -2;
+  std::vector<std::int64_t> readers_;
   std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;   // values without memory in the schedule
   std::unordered_map<std::uint64_t, std::int32_t> buffer_of_place_;  // by kind and index
+  bool constants_stay_ = false;                                      // in the caches, from run to run
   std::int32_t buffer_count_ = 0;
   struct ArenaValue {
     std::int32_t buffer;
@@ -94,6 +105,9 @@ class Lowering {
   std::vector<std::uint8_t> is_variable_;       // per buffer
   std::unordered_set<std::int32_t> constants_;  // buffers
   std::int64_t workspace_ = kMatmulScratch;     // elements
+  ProductStep* product_ = nullptr;              // the last step, if it is a product
+  const graph::Task* product_task_ = nullptr;
+  bool product_has_one_reader_ = false;
 };
 
 // Builds one chain: gets its inputs from the lowering and gives each value a register.

@@ -122,11 +122,21 @@ struct Chain {
   std::vector<Instruction> block;
   std::vector<ChainStore> stores;
   const KernelSet* kernels = nullptr;
+  std::int64_t scratch = 0;  // elements of the workspace
 
   std::int64_t work() const;
   void prepare(const Memory& memory) const;
   void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // without the stores
+  void run(const Memory& memory, Parts elements) const;  // from a multiple of kBlock, or start_anywhere()
   void* find(const Memory& memory, std::int32_t result, std::int64_t begin) const;
+
+  void start_anywhere();  // what was loaded once and repeats in each block is loaded for each block
+  std::int32_t register_of(std::int32_t buffer) const;  // that reads the buffer in place; -1: none
+  bool loads(std::int32_t buffer) const;                // in another order, or again
+  bool writes(std::int32_t buffer) const;
+  // Lets the register, which nothing reads afterwards, share the memory of a value that is computed in place.
+  // -1: no value is. Otherwise the buffer.
+  std::int32_t overwrite(std::int32_t result);
 };
 
 class MapStep : public Step {
@@ -198,44 +208,6 @@ std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to, UsedPart
 std::unique_ptr<Step> border_step(const graph::GraphNode& pad, const Shape& source, const KernelSet& kernels,
                                   std::int32_t into);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
-// The right operand of a product in images: its rows and columns are windows, and no strides describe it.
-struct WindowMatrix {
-  Strided matrices;  // the first elements of all matrices: [batch...]
-  std::int64_t depth = 0, columns = 0;
-  std::vector<std::int64_t> rows, runs;  // offsets of rows; of runs of columns in a row
-  std::int64_t run = 0, column = 1;      // columns of a run, and their stride
-};
-// shape: [batch..., depth, columns]. Nothing: its axes are not those of the source.
-std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape);
-// The elements of a product's result, and the terms, that a run uses.
-struct UsedProduct {
-  UsedPart elements, depth;
-};
-// A constant operand of whole numbers (whole_numbers.cpp), as pairs along the terms: rows of the left one, or
-// panels of kWholeColumns columns of the right one.
-struct WholeOperand {
-  float limit = 0;  // of numbers of the other operand
-  std::int64_t pairs = 0;
-  bool left = false;
-  std::vector<std::int32_t> numbers;
-};
-// buffer: the constant's. Null: it has other numbers, is small, or the kernels have no such product.
-std::shared_ptr<const WholeOperand> whole_operand(const float* buffer, const Strided& operand, bool left,
-                                                  const KernelSet& kernels);
-// Rows and columns of the whole product begin at these. False: the other operand has other numbers, and c is
-// undefined.
-bool whole_product(const WholeOperand& whole, const Matmul& m, std::int64_t first_row,
-                   std::int64_t first_column, const WholeKernels& kernels);
-struct ProductOptions {
-  UsedProduct used = {};
-  std::shared_ptr<const WholeOperand> whole = nullptr;  // one of both operands, or null
-  std::int64_t threads = 1;                             // that share the step
-};
-// One matrix at a time.
-std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels, const ProductOptions& options);
-std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
-                                  const KernelSet& kernels, const ProductOptions& options);
 std::unique_ptr<Step> arg_reduce_step(const graph::GraphNode& node, DType dtype, const Strided& source,
                                       std::int32_t into);
 std::unique_ptr<Step> gather_step(const graph::GraphNode& node, const Strided& data, const Strided& indices,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -80,6 +81,98 @@ TEST(CpuThreads, GiveTheSameBits) {
           << "result " << i << " on " << threads;
     }
   }
+}
+
+// x w, and what reads it: in the same step, where it reads the same elements only.
+struct Readers {
+  Tensor x = input("x", {70, 96}), w = input("w", {96, 700}), bias = input("bias", {700}),
+         rest = input("rest", {70, 700});
+  Tensor product = matmul(x, w), square = matmul(x, transpose(x));
+  std::vector<Tensor> each() const {
+    return {relu(product + bias),                   // one reader
+            tanh(product) * rest + product,         // several
+            concat({rest, sigmoid(product)}, 0),    // into a part of another value
+            transpose(product) + transpose(rest),   // at other indices
+            product + sum(product, {1}, true),      // after all of it
+            square * 2 + transpose(tanh(square))};  // in two orders
+  }
+};
+
+Result<Program> readers_on(Runtime& runtime, const Readers& of, const std::vector<Tensor>& outputs) {
+  return Program::compile(runtime,
+                          {.name = "readers", .inputs = {of.x, of.w, of.bias, of.rest}, .outputs = outputs});
+}
+
+TEST(CpuThreads, ProductsComputeWhatReadsThem) {
+  const Readers readers;
+  std::vector<HostTensor> inputs;
+  for (const Tensor& value : {readers.x, readers.w, readers.bias, readers.rest})
+    inputs.push_back(some_values(value.shape()));
+  const auto number = [&](std::size_t value, std::size_t i) { return inputs[value].floats[i]; };
+  for (const std::uint32_t threads : {1u, 2u, 5u}) {
+    const auto runtime = Runtime::create_on_cpu({}, 0, {.count = threads});
+    Session session(*runtime);
+    auto program = readers_on(*runtime, readers, readers.each());
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    auto results = session.run(*program, inputs);
+    ASSERT_TRUE(results.ok()) << results.error().message;
+    std::vector<float> total(70, 0.0f), product(70 * 700, 0.0f);
+    for (std::size_t row = 0; row < 70; ++row)
+      for (std::size_t i = 0; i < 700; ++i) {
+        float& sum = product[row * 700 + i];
+        for (std::size_t k = 0; k < 96; ++k) sum += number(0, row * 96 + k) * number(1, k * 700 + i);
+        total[row] += sum;
+      }
+    for (std::size_t row = 0; row < 70; ++row)
+      for (std::size_t i = 0; i < 700; ++i) {
+        const std::size_t place = row * 700 + i;
+        const float value = product[place];
+        ASSERT_NEAR((*results)[0].floats[place], std::max(value + number(2, i), 0.0f), 1e-5);
+        ASSERT_NEAR((*results)[1].floats[place], std::tanh(value) * number(3, place) + value, 1e-5);
+        ASSERT_EQ((*results)[2].floats[place], number(3, place));
+        ASSERT_NEAR((*results)[2].floats[70 * 700 + place], 1 / (1 + std::exp(-value)), 1e-5);
+        ASSERT_NEAR((*results)[3].floats[i * 70 + row], value + number(3, place), 1e-5);
+        ASSERT_NEAR((*results)[4].floats[place], value + total[row], 1e-3);
+      }
+    for (std::size_t row = 0; row < 70; ++row)
+      for (std::size_t column = 0; column < 70; ++column) {
+        float sum = 0;
+        for (std::size_t k = 0; k < 96; ++k) sum += number(0, row * 96 + k) * number(0, column * 96 + k);
+        ASSERT_NEAR((*results)[5].floats[row * 70 + column], 2 * sum + std::tanh(sum), 1e-4);
+      }
+  }
+}
+
+TEST(CpuThreads, AProductAndItsReaderAreOneStep) {
+  const auto runtime = Runtime::create_on_cpu({}, 0, {.count = 2});
+  const Readers readers;
+  auto one = readers_on(*runtime, readers, {readers.each()[0]});
+  ASSERT_TRUE(one.ok()) << one.error().message;
+  EXPECT_THAT(one->explain(), testing::HasSubstr(": 1 kernels of 1 steps"));
+  // The product becomes the result in place: memory for no other value.
+  EXPECT_THAT(one->explain(), testing::HasSubstr("arena 0 bytes"));
+  auto two = readers_on(*runtime, readers, {readers.each()[3]});
+  ASSERT_TRUE(two.ok()) << two.error().message;
+  EXPECT_THAT(two->explain(), testing::HasSubstr("2 kernels of 2 steps"));
+}
+
+// A chain may write what the product reads: then it waits for all of it.
+TEST(CpuThreads, AProductReadsAVariableBeforeItsReaderWritesIt) {
+  std::vector<std::vector<float>> found;
+  for (const std::uint32_t threads : {1u, 3u}) {
+    const auto runtime = Runtime::create_on_cpu({}, 0, {.count = threads});
+    Session session(*runtime);
+    const Variable weights("weights", {512, 512}, std::span<const float>(some_values({512, 512}).floats));
+    auto program = Program::compile(
+        *runtime, {.name = "writes",
+                   .updates = {Update::assign(weights, matmul(weights.value(), weights.value()) * 0.1f)}});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    for (int turn = 0; turn < 2; ++turn) ASSERT_TRUE(session.run(*program, {}).ok());
+    auto value = session.read(std::array{weights});
+    ASSERT_TRUE(value.ok()) << value.error().message;
+    found.push_back((*value)[0].floats);
+  }
+  EXPECT_EQ(found[0], found[1]);
 }
 
 using Sides = std::vector<std::pair<std::int64_t, std::int64_t>>;

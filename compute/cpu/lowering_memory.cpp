@@ -1,0 +1,181 @@
+// Buffers, and the memory of those that a run computes.
+
+#include <algorithm>
+#include <map>
+
+#include "compute/base/text.h"
+#include "compute/cpu/lowering.h"
+
+namespace imprint::cpu {
+
+using namespace graph;
+using namespace tensor;
+
+namespace {
+
+constexpr std::uint64_t kAlignment = 64;  // a cache line, and the widest vector
+
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace
+
+std::int32_t Lowering::buffer_of(const Place& place) {
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(place.kind) << 32 | static_cast<std::uint32_t>(place.index);
+  const auto [known, fresh] = buffer_of_place_.try_emplace(key, buffer_count_);
+  if (!fresh) return known->second;
+  if (place.kind == PlaceKind::temporary) return arena_buffer(graph_[place.index].shape);
+  const std::int32_t buffer = buffer_count_++;
+  arena_index_.push_back(-1);
+  is_variable_.push_back(place.kind == PlaceKind::variable);
+  executable_.buffers_.push_back(nullptr);
+  switch (place.kind) {
+    case PlaceKind::input:
+      executable_.inputs_.push_back({buffer, place.index});
+      break;
+    case PlaceKind::output:
+      executable_.outputs_.push_back({buffer, place.index});
+      break;
+    case PlaceKind::variable:
+      executable_.variables_.push_back({buffer, place.index});
+      break;
+    default: {
+      const NodeRef& source = graph_[place.index].source;
+      executable_.constants_.push_back(source);
+      constants_.insert(buffer);
+      // Read only.
+      executable_.buffers_.back() = const_cast<std::byte*>(source->constant->bytes.data());
+    }
+  }
+  return buffer;
+}
+
+bool Lowering::is_packed(NodeIndex node, const Place& place) const {
+  return place.kind != PlaceKind::temporary && dtype_size(graph_[node].dtype) < sizeof(Word);
+}
+
+std::int32_t Lowering::unpacked_buffer_of(const Store& store) {
+  return is_packed(store.node, store.place) ? arena_buffer(graph_[store.node].shape) : buffer_of(store.place);
+}
+
+void Lowering::pack(const Store& store, std::int32_t from) {
+  if (!is_packed(store.node, store.place)) return;
+  const GraphNode& node = graph_[store.node];
+  const std::int32_t into = buffer_of(store.place);
+  add(pack_step(row_major(from, node.shape), node.dtype, into), {from, into});
+}
+
+std::int32_t Lowering::arena_buffer(const Shape& shape) {
+  const std::int32_t buffer = buffer_count_++;
+  arena_index_.push_back(static_cast<std::int32_t>(arena_.size()));
+  is_variable_.push_back(0);
+  arena_.push_back({buffer, {at(shape.element_count()) * sizeof(Word), -1, -1}});
+  executable_.buffers_.push_back(nullptr);
+  return buffer;
+}
+
+std::int32_t Lowering::destination(NodeIndex node) {
+  for (const Store& store : task_->stores)
+    if (store.node == node && store.row_indices < 0 && !is_packed(node, store.place) &&
+        (store.place.kind == PlaceKind::temporary || store.place.kind == PlaceKind::output))
+      return buffer_of(store.place);
+  return arena_buffer(graph_[node].shape);
+}
+
+void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers) {
+  executable_.steps_.push_back(std::move(step));
+  product_ = nullptr;
+  use_now(buffers);
+}
+
+void Lowering::add_product(NodeIndex node, std::unique_ptr<ProductStep> step,
+                           std::span<const std::int32_t> buffers) {
+  if (!step) return;
+  ProductStep* const product = step.get();
+  add(std::move(step), buffers);
+  product_ = product;
+  product_task_ = task_;
+  const PlaceKind kind = schedule_.place[at(node)].kind;
+  product_has_one_reader_ =
+      readers_[at(node)] >= 0 && (kind == PlaceKind::none || kind == PlaceKind::temporary);
+}
+
+// Of a product just before it, the chain becomes a part. That of an earlier task must not write what a host
+// sees: other work may run between the tasks.
+void Lowering::add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers) {
+  if (chain.count == 0) return;
+  const auto is_intermediate = [&](std::int32_t buffer) {
+    return arena_index_[at(buffer)] >= 0 || !chain.writes(buffer);
+  };
+  const bool is_apart = product_task_ != task_;
+  if (product_ && used.extent < 0 && (!is_apart || std::ranges::all_of(buffers, is_intermediate))) {
+    const std::int32_t result = product_->result();
+    const std::int64_t scratch = kMatmulScratch + chain.scratch;
+    if (product_->take(chain, product_has_one_reader_, is_apart)) {
+      workspace_ = std::max(workspace_, scratch);
+      use_now(buffers);
+      if (product_->result() != result) arena_[at(arena_index_[at(result)])].lifetime.bytes = 0;
+      return;
+    }
+  }
+  add(std::make_unique<MapStep>(std::move(chain), used), buffers);
+}
+
+// The last step uses them.
+void Lowering::use_now(std::span<const std::int32_t> buffers) {
+  const auto now = static_cast<std::int32_t>(executable_.steps_.size()) - 1;
+  for (const std::int32_t buffer : buffers) {
+    const std::int32_t index = arena_index_[at(buffer)];
+    if (index < 0) continue;
+    Lifetime& lifetime = arena_[at(index)].lifetime;
+    if (lifetime.first < 0) lifetime.first = now;
+    lifetime.last = now;
+  }
+}
+
+// Threads divide values of one size in the same way. If only these share memory, a thread writes to lines
+// that it has in its cache: those of other cores cost ten times as much.
+MemoryPlan Lowering::plan_by_size() const {
+  std::map<std::uint64_t, std::vector<std::size_t>> values;  // by bytes
+  for (std::size_t i = 0; i < arena_.size(); ++i) values[arena_[i].lifetime.bytes].push_back(i);
+  MemoryPlan all;
+  all.offsets.resize(arena_.size());
+  for (const auto& [bytes, equal] : values) {
+    std::vector<Lifetime> lifetimes;
+    for (const std::size_t i : equal) lifetimes.push_back(arena_[i].lifetime);
+    const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
+    for (std::size_t i = 0; i < equal.size(); ++i) all.offsets[equal[i]] = all.total_bytes + plan.offsets[i];
+    all.total_bytes += aligned(plan.total_bytes);
+    all.unplanned_bytes += plan.unplanned_bytes;
+  }
+  return all;
+}
+
+Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
+  std::vector<Lifetime> lifetimes;
+  for (const ArenaValue& value : arena_) lifetimes.push_back(value.lifetime);
+  const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word)),
+                      workspaces = workspace * (executable_.is_shared_ ? executable_.pool_->threads() : 1),
+                      others = workspaces + kAlignment + executable_.constant_copy_bytes_;
+  MemoryPlan plan;
+  if (executable_.is_shared_) plan = plan_by_size();
+  if (!executable_.is_shared_ || plan.total_bytes + others > memory_limit)
+    plan = plan_memory(lifetimes, kAlignment);
+  executable_.arena_bytes_ = plan.total_bytes;
+  executable_.unplanned_bytes_ = plan.unplanned_bytes;
+  executable_.memory_bytes_ = plan.total_bytes + others;
+  if (executable_.memory_bytes_ > memory_limit)
+    return make_error(ErrorCode::out_of_device_memory,
+                      text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
+                           memory_limit, ", which the memory cap leaves"));
+  executable_.arena_ = make_zeroed_bytes(executable_.memory_bytes_);
+  std::byte* begin = executable_.arena_.get();
+  begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
+  executable_.workspace_ = begin;
+  executable_.workspace_bytes_ = workspace;
+  for (std::size_t i = 0; i < arena_.size(); ++i)
+    executable_.buffers_[at(arena_[i].buffer)] = begin + workspaces + plan.offsets[i];
+  return {};
+}
+
+}  // namespace imprint::cpu

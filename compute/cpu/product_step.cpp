@@ -1,0 +1,284 @@
+// Products of matrices, and the chains that read their results.
+
+#include <algorithm>
+
+#include "compute/cpu/product_step.h"
+
+namespace imprint::cpu {
+
+using namespace tensor;
+
+namespace {
+
+// Elements of a result that stay in half of a small second cache until a chain reads them.
+constexpr std::int64_t kNear = std::int64_t{1} << 17;
+constexpr std::int64_t kColumns = 64, kRows = 8;  // multiples of the tiles of all kernel sets
+constexpr std::int64_t kTile = 32;                // columns of the widest tile
+
+// Columns of a piece, of which all have as many except the last.
+std::int64_t piece_of(std::int64_t columns, std::int64_t pieces) {
+  return ((columns + pieces - 1) / pieces + kTile - 1) / kTile * kTile;
+}
+
+// Columns of a part, so that threads have about as many: two to four parts for each, since another process
+// may take a core.
+std::int64_t even_columns(std::int64_t columns, std::int64_t threads) {
+  constexpr std::int64_t kPartCost = 16;  // in columns: another sweep over the left operand
+  std::int64_t best = columns, least = INT64_MAX;
+  for (std::int64_t pieces = 2 * threads; pieces <= 4 * threads; ++pieces) {
+    const std::int64_t width = piece_of(columns, pieces), parts = (columns + width - 1) / width,
+                       most = (parts + threads - 1) / threads,  // parts of the busiest thread
+        busiest = std::min(most * width, columns - (parts - most) * width),
+                       cost = std::max(busiest, columns / threads) + most * kPartCost;
+    if (cost < least) {
+      least = cost;
+      best = width;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+// Each part of columns packs the right operand of its columns, and reads all of the left one.
+ProductParts::ProductParts(const Product& product, std::int64_t matrices, bool has_chain)
+    : matrices_(matrices) {
+  constexpr std::int64_t kLeastRows = 32;  // per packing of the right operand
+  const Matmul& one = product.one;
+  const std::int64_t threads = std::max<std::int64_t>(product.options.threads / matrices, 1);
+  const bool is_wide = one.columns >= 2 * threads * kColumns;
+  const std::int64_t rows = product.options.by_columns && is_wide && one.columns >= one.rows
+                                ? 1
+                                : std::clamp<std::int64_t>(one.rows / kLeastRows, 1, threads);
+  if (is_wide && rows == 1 && threads > 1)
+    columns_of_part_ = even_columns(one.columns, threads);
+  else if (has_chain)  // whole blocks of it
+    columns_of_part_ = piece_of(one.columns, std::clamp<std::int64_t>(one.columns / kBlock, 1, 4));
+  else
+    columns_of_part_ = kColumns;
+  columns_ = (one.columns + columns_of_part_ - 1) / columns_of_part_;
+  rows_of_part_ = ((one.rows + rows - 1) / rows + kRows - 1) / kRows * kRows;
+  rows_ = (one.rows + rows_of_part_ - 1) / rows_of_part_;
+}
+
+template <class Use>
+void ProductParts::each(Parts parts, const Matmul& one, Use use) const {
+  for (std::int64_t part = parts.begin; part < parts.end;) {
+    const std::int64_t column = part % columns_, row = part / columns_ % rows_,
+                       matrix = part / columns_ / rows_, left = parts.end - part;
+    const bool is_whole = column == 0 && left >= columns_;  // all columns of some rows
+    const std::int64_t columns = is_whole ? columns_ : std::min(columns_ - column, left),
+                       rows = is_whole ? std::min(rows_ - row, left / columns_) : 1;
+    use(matrix, Parts{row * rows_of_part_, std::min(one.rows, (row + rows) * rows_of_part_)},
+        Parts{column * columns_of_part_, std::min(one.columns, (column + columns) * columns_of_part_)});
+    part += rows * columns;
+  }
+}
+
+ProductStep::ProductStep(Product product, const KernelSet& kernels)
+    : product_(std::move(product)),
+      kernels_(kernels),
+      matrices_(element_count(product_.matrices)),
+      parts_(product_, matrices_, false) {}
+
+std::int64_t ProductStep::work() const {
+  const Matmul& one = product_.one;
+  return matrices_ * one.rows * one.columns * (one.depth / 8 + 1) + (chain_ ? chain_->work() : 0);
+}
+
+void ProductStep::run(const Memory& memory, Parts parts) const {
+  Memory after = memory;
+  after.workspace += kMatmulScratch * sizeof(float);
+  if (chain_) chain_->prepare(after);
+  const UsedPart used = product_.options.used.elements;
+  const std::int64_t used_rows = used.of(memory, matrices_ * product_.one.rows);
+  parts_.each(parts, product_.one, [&](std::int64_t matrix, Parts rows, Parts columns) {
+    rows.end = std::min(rows.end, used_rows - matrix * product_.one.rows);
+    if (rows.begin >= rows.end) return;
+    if (!chain_) return compute(memory, matrix, rows, columns);
+    each_piece(rows, columns, [&](Parts of_rows, Parts of_columns) {
+      compute(memory, matrix, of_rows, of_columns);
+      follow(after, matrix, of_rows, of_columns);
+    });
+  });
+}
+
+// Pieces that stay near. Whole numbers are packed by rows of the left operand, others by columns of the
+// right.
+template <class Use>
+void ProductStep::each_piece(Parts rows, Parts columns, Use use) const {
+  constexpr std::int64_t kLeastRows = 256;
+  const bool by_rows = product_.options.whole && !product_.options.whole->left;
+  const std::int64_t all_rows = rows.end - rows.begin, all_columns = columns.end - columns.begin,
+                     fit = by_rows ? all_columns : std::max(kBlock, kNear / all_rows),
+                     width = piece_of(all_columns, (all_columns + fit - 1) / fit),
+                     height = std::max(kLeastRows, kNear / width / kRows * kRows);
+  for (std::int64_t row = rows.begin; row < rows.end; row += height)
+    for (std::int64_t column = columns.begin; column < columns.end; column += width)
+      use(Parts{row, std::min(row + height, rows.end)}, Parts{column, std::min(column + width, columns.end)});
+}
+
+void ProductStep::compute(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns) const {
+  const Matmul& one = product_.one;
+  const Loops<2>& matrices = product_.matrices;
+  Matmul next = one;
+  next.depth = product_.options.used.depth.of(memory, one.depth);
+  next.scratch = reinterpret_cast<float*>(memory.workspace);
+  if (product_.windows) {
+    next.b_rows = product_.windows->rows.data();
+    next.b_runs = product_.windows->runs.data();
+    next.b_run = product_.windows->run;
+  }
+  Walk<2> walk(matrices);
+  walk.seek(matrix);
+  const std::int64_t inner = matrix % matrices.extents[walk.inner()];
+  const auto offset = [&](std::size_t n) {
+    return walk.offsets[n] + inner * matrices.strides[n][walk.inner()];
+  };
+  next.rows = rows.end - rows.begin;
+  next.columns = columns.end - columns.begin;
+  next.first_column = columns.begin;
+  next.a =
+      memory.data<const float>(product_.a.buffer, product_.a.offset + offset(0) + rows.begin * one.a_row);
+  next.b =
+      memory.data<const float>(product_.b.buffer, product_.b.offset + offset(1) +
+                                                      (product_.windows ? 0 : columns.begin * one.b_column));
+  next.c = memory.data<float>(product_.into, (matrix * one.rows + rows.begin) * one.columns + columns.begin);
+  const auto& whole = product_.options.whole;
+  if (!whole || next.depth != one.depth ||
+      !whole_product(*whole, next, rows.begin, columns.begin, kernels_.whole))
+    kernels_.matmul(next);
+}
+
+void ProductStep::follow(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns) const {
+  const Matmul& one = product_.one;
+  const std::int64_t first = matrix * one.rows;
+  if (columns.end - columns.begin == one.columns)
+    return chain_->run(memory, {(first + rows.begin) * one.columns, (first + rows.end) * one.columns});
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const std::int64_t begin = (first + row) * one.columns;
+    chain_->run(memory, {begin + columns.begin, begin + columns.end});
+  }
+}
+
+bool ProductStep::take(Chain& chain, bool is_last_reader, bool is_apart) {
+  const Matmul& one = product_.one;
+  const bool uses_all = product_.options.used.elements.extent < 0 && product_.options.used.depth.extent < 0;
+  // Steps after the other task share elements: what threads write by columns would go from core to core.
+  if (is_apart && product_.options.threads > 1 && parts_.are_columns()) return false;
+  if (chain_ || !uses_all || chain.count != matrices_ * one.rows * one.columns) return false;
+  const std::int32_t result = chain.register_of(product_.into);
+  if (result < 0) return false;
+  // Other parts of the product read its operands, and have not computed what is at other elements.
+  for (const std::int32_t buffer : {product_.a.buffer, product_.b.buffer})
+    if (chain.writes(buffer)) return false;
+  if (chain.loads(product_.into)) return false;
+  chain.start_anywhere();
+  if (is_last_reader) {
+    const std::int32_t target = chain.overwrite(result);
+    if (target >= 0) product_.into = target;
+  }
+  chain_ = std::move(chain);
+  parts_ = ProductParts(product_, matrices_, true);
+  return true;
+}
+
+namespace {
+
+// Products of `one` for all matrices; layouts of a and b over the batch.
+std::unique_ptr<ProductStep> products(const Matmul& one, const Strided& a, const Strided& b,
+                                      const Loops<2>& matrices, std::shared_ptr<const WindowMatrix> windows,
+                                      std::int32_t into, const KernelSet& kernels,
+                                      const ProductOptions& options) {
+  return std::make_unique<ProductStep>(Product{one, a, b, matrices, std::move(windows), into, options},
+                                       kernels);
+}
+
+// A product with this left operand; b is missing.
+Matmul rows_of(const Strided& a, std::int64_t columns) {
+  const int rank = a.shape.rank();
+  return {.rows = a.shape[rank - 2],
+          .depth = a.shape[rank - 1],
+          .columns = columns,
+          .a_row = a.strides[at(rank - 2)],
+          .a_depth = a.strides[at(rank - 1)],
+          .c_row = columns};
+}
+
+Shape batch_of(const Shape& shape) {
+  Shape batch;
+  for (int axis = 0; axis < shape.rank() - 2; ++axis) batch.append(shape[axis]);
+  return batch;
+}
+
+}  // namespace
+
+std::unique_ptr<ProductStep> product_step(const Strided& a, const Strided& b, std::int32_t into,
+                                          const KernelSet& kernels, const ProductOptions& options) {
+  const int rank = a.shape.rank();
+  Matmul one = rows_of(a, b.shape[rank - 1]);
+  one.b_depth = b.strides[at(rank - 2)];
+  one.b_column = b.strides[at(rank - 1)];
+  const Shape batch = batch_of(a.shape);
+  if (batch.element_count() * one.rows * one.columns == 0) return nullptr;
+  // Matrices with the same right operand are one matrix with all their rows.
+  const Loops<2> loops = loops_over<2>(batch, {a.strides, b.strides});
+  const bool joins =
+      loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
+  if (joins) one.rows *= loops.extents[0];
+  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels, options);
+}
+
+std::unique_ptr<ProductStep> product_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
+                                          const KernelSet& kernels, const ProductOptions& options) {
+  Matmul one = rows_of(a, b.columns);
+  one.b_column = b.column;
+  const Shape batch = batch_of(a.shape);
+  if (batch.element_count() * one.rows * one.columns == 0) return nullptr;
+  return products(one, a, b.matrices, loops_over<2>(batch, {a.strides, b.matrices.strides}),
+                  std::make_shared<WindowMatrix>(b), into, kernels, options);
+}
+
+std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape) {
+  const int rank = shape.rank();
+  if (rank < 2 || shape.element_count() == 0) return {};
+  WindowMatrix matrix{.depth = shape[rank - 2], .columns = shape[rank - 1]};
+  int axis = source.shape.rank() - 1;
+  // The axes whose sizes multiply to `count`, from the innermost of those that are left.
+  const auto take = [&](std::int64_t count) -> std::optional<Loops<1>> {
+    Shape taken;
+    Strides strides{};
+    std::int64_t product = 1;
+    int first = axis + 1;
+    while (product < count && first > 0) product *= source.shape[--first];
+    if (product != count) return {};
+    for (int a = first; a <= axis; ++a) {
+      strides[at(taken.rank())] = source.strides[at(a)];
+      taken.append(source.shape[a]);
+    }
+    axis = first - 1;
+    return loops_over<1>(taken, {strides});
+  };
+  const auto columns = take(matrix.columns);
+  if (!columns) return {};
+  const auto rows = take(matrix.depth);
+  if (!rows) return {};
+  matrix.run = columns->extents[at(columns->depth) - 1];
+  matrix.column = columns->strides[0][at(columns->depth) - 1];
+  each_run(*columns,
+           [&](const auto& offsets, std::int64_t, const auto&) { matrix.runs.push_back(offsets[0]); });
+  each_run(*rows, [&](const auto& offsets, std::int64_t count, const auto& strides) {
+    for (std::int64_t i = 0; i < count; ++i) matrix.rows.push_back(offsets[0] + i * strides[0]);
+  });
+  Strided outer{source.buffer, source.offset, {}, {}};
+  for (int a = 0; a <= axis; ++a) {
+    outer.strides[at(a)] = source.strides[at(a)];
+    outer.shape.append(source.shape[a]);
+  }
+  const auto matrices = reshaped(outer, batch_of(shape));
+  if (!matrices) return {};
+  matrix.matrices = *matrices;
+  return matrix;
+}
+
+}  // namespace imprint::cpu

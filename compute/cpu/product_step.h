@@ -1,0 +1,104 @@
+#pragma once
+// Products of matrices. A product computes the chain that reads its result piece by piece, while the piece is
+// in the cache of the thread that computed it.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "compute/cpu/step.h"
+
+namespace imprint::cpu {
+
+// The right operand of a product in images: its rows and columns are windows, and no strides describe it.
+struct WindowMatrix {
+  Strided matrices;  // the first elements of all matrices: [batch...]
+  std::int64_t depth = 0, columns = 0;
+  std::vector<std::int64_t> rows, runs;  // offsets of rows; of runs of columns in a row
+  std::int64_t run = 0, column = 1;      // columns of a run, and their stride
+};
+// shape: [batch..., depth, columns]. Nothing: its axes are not those of the source.
+std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape);
+// The elements of a product's result, and the terms, that a run uses.
+struct UsedProduct {
+  UsedPart elements, depth;
+};
+// A constant operand of whole numbers (whole_numbers.cpp), as pairs along the terms: rows of the left one, or
+// panels of kWholeColumns columns of the right one.
+struct WholeOperand {
+  float limit = 0;  // of numbers of the other operand
+  std::int64_t pairs = 0;
+  bool left = false;
+  std::vector<std::int32_t> numbers;
+};
+// buffer: the constant's. Null: it has other numbers, is small, or the kernels have no such product.
+std::shared_ptr<const WholeOperand> whole_operand(const float* buffer, const Strided& operand, bool left,
+                                                  const KernelSet& kernels);
+// Rows and columns of the whole product begin at these. False: the other operand has other numbers, and c is
+// undefined.
+bool whole_product(const WholeOperand& whole, const Matmul& m, std::int64_t first_row,
+                   std::int64_t first_column, const WholeKernels& kernels);
+struct ProductOptions {
+  UsedProduct used = {};
+  std::shared_ptr<const WholeOperand> whole = nullptr;  // one of both operands, or null
+  std::int64_t threads = 1;                             // that share the step
+  bool by_columns = false;                              // they share the columns of wide products
+};
+// For all matrices; layouts of a and b over the batch. `one` lacks the pointers.
+struct Product {
+  Matmul one;
+  Strided a, b;
+  Loops<2> matrices;
+  std::shared_ptr<const WindowMatrix> windows;  // null: b is a matrix
+  std::int32_t into = -1;
+  ProductOptions options;
+};
+
+class ProductParts {
+ public:
+  ProductParts(const Product& product, std::int64_t matrices, bool has_chain);
+  std::int64_t count() const { return matrices_ * rows_ * columns_; }
+  bool are_columns() const { return columns_ > 1 && rows_ == 1; }  // of each matrix
+
+  // use(matrix, rows, columns) for the parts, as few calls as they need.
+  template <class Use>
+  void each(Parts parts, const Matmul& one, Use use) const;
+
+ private:
+  std::int64_t matrices_, columns_ = 1, columns_of_part_ = 1, rows_ = 1, rows_of_part_ = 1;
+};
+
+class ProductStep : public Step {
+ public:
+  ProductStep(Product product, const KernelSet& kernels);
+  std::int64_t part_count() const override { return parts_.count(); }
+  std::int64_t work() const override;
+  void run(const Memory& memory, Parts parts) const override;
+
+  std::int32_t result() const { return product_.into; }  // buffer
+  // Computes the chain too, in a workspace after kMatmulScratch. False: the chain must be a step of its own.
+  // is_last_reader: no other step reads result(), which may then become a buffer of the chain. is_apart: the
+  // chain belongs to another task.
+  bool take(Chain& chain, bool is_last_reader, bool is_apart);
+
+ private:
+  template <class Use>
+  void each_piece(Parts rows, Parts columns, Use use) const;
+  void compute(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns) const;
+  void follow(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns) const;
+
+  Product product_;
+  const KernelSet& kernels_;
+  std::int64_t matrices_;
+  ProductParts parts_;
+  std::optional<Chain> chain_;
+};
+
+// Null: the result has no elements.
+std::unique_ptr<ProductStep> product_step(const Strided& a, const Strided& b, std::int32_t into,
+                                          const KernelSet& kernels, const ProductOptions& options);
+std::unique_ptr<ProductStep> product_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
+                                          const KernelSet& kernels, const ProductOptions& options);
+
+}  // namespace imprint::cpu
