@@ -1,55 +1,77 @@
-// The gradient of TILE queries of one head. Inputs: query, key, value, the result's gradient, the logarithms
-// of the queries' sums, the sums of gradient times result, and with masks the largest scores.
+// The gradient of TILE queries of one head, by blocks of keys. Inputs: query, key, value, the result's
+// gradient, the logarithms of the queries' sums, the sums of gradient times result, and with masks the
+// largest scores.
 
-#ifdef FACTORS
-#define SLOPE_OF_WEIGHT(i, j) slopes[i * kKeys + j] * FACTOR(i, j)
-#else
-#define SLOPE_OF_WEIGHT(i, j) slopes[i * kKeys + j]
-#endif
+// Queries come first, in narrow rows beside their gradient, in wide ones in turns with it. kFirst: keys term
+// by term, then slopes of scores. kSecond: values term by term, then keys.
+const int kGradient = NARROW * kOwn, kFirst = kGradient + kOwn, kSecond = kFirst + max(kBlock, kScores);
+
+#define FETCH_BLOCK(first)                         \
+  {                                                \
+    FETCH(keys, 1, key_base, first, KEYS, BLOCK)   \
+    FETCH(values, 2, key_base, first, KEYS, BLOCK) \
+  }
 
 void imp_page(int group) {
   int thread = int(gl_LocalInvocationID.x), x = column_of(thread), y = row_of(thread);
   int head = group % HEADS, block = CAUSAL == 1 ? kQueryBlocks - 1 - group / HEADS : group / HEADS;
   int first_query = block * TILE, base = head * QUERIES, key_base = head / SHARED * KEYS;
-  LOAD_ROWS(base, first_query)
+  vec4 own[kOwnFetched], keys[kFetched], values[kFetched];
+  FETCH(own, 0, base, first_query, QUERIES, TILE)
+  KEEP_TERMS(0, own, TILE, kTurns)
+  if (NARROW == 1) {
+    FETCH(own, 3, base, first_query, QUERIES, TILE)
+    KEEP_TERMS(kGradient, own, TILE, kTurns)
+  }
+  float log_sums[4], products[4], largest[4];
+  [[unroll]] for (int i = 0; i < 4; ++i) {
+    int at = base + min(first_query + 4 * y + i, QUERIES - 1);
+    log_sums[i] = imp_load_4(at);
+    products[i] = imp_load_5(at);
+    largest[i] = LARGEST(at);
+  }
   vec4 result[4 * kParts];
   [[unroll]] for (int i = 0; i < 4 * kParts; ++i) result[i] = vec4(0.0);
-  vec4 fetched[kFetched], further[kFetched];
-  FETCH(fetched, 1, key_base, 0, KEYS)
-  FETCH(further, 0, base, first_query, QUERIES)
+  if (NARROW == 1) FETCH_BLOCK(0)
   int blocks = blocks_seen(block);
   for (int n_block = 0; n_block < blocks; ++n_block) {
-    int first_key = n_block * TILE;
-    KEEP(tile_a, fetched)  // keys
-    KEEP(tile_b, further)  // queries
+    int first_key = n_block * BLOCK;
+    if (NARROW == 0) FETCH_BLOCK(first_key)
+    KEEP_TERMS(kFirst, keys, BLOCK, 7)
+    KEEP_TERMS(kSecond, values, BLOCK, 7)
     barrier();
-    FETCH(fetched, 2, key_base, first_key, KEYS)
-    FETCH(further, 3, base, first_query, QUERIES)
-    float scores[4 * kKeys], slopes[4 * kKeys];
-    [[unroll]] for (int i = 0; i < 4 * kKeys; ++i) scores[i] = slopes[i] = 0.0;
-    ROW_PRODUCTS(scores, tile_b, tile_a)
-    [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j) scores[i * kKeys + j] =
-        WEIGHT(scores[i * kKeys + j], i, j);
+    vec4 scores[4 * kAcross], slopes[4 * kAcross];
+    [[unroll]] for (int i = 0; i < 4 * kAcross; ++i) scores[i] = slopes[i] = vec4(0.0);
+    TERM_PRODUCTS(scores, 0, kFirst)
+    EACH_SCORE scores[i * kAcross + j][c] = WEIGHT(scores[i * kAcross + j][c], first_query + 4 * y + i,
+                                                   first_key + LINE(j, c), largest[i], log_sums[i]);
     if (!sees_all(first_query, first_key)) {
-      [[unroll]] for (int i = 0; i < 4; ++i)
-          [[unroll]] for (int j = 0; j < kKeys; ++j) if (!sees(first_query + 4 * y + i, first_key + KEY(j)))
-              scores[i * kKeys + j] = 0.0;
+      EACH_SCORE if (!sees(first_query + 4 * y + i, first_key + LINE(j, c))) scores[i * kAcross + j][c] = 0.0;
+    }
+    if (NARROW == 0) {
+      barrier();
+      FETCH(own, 3, base, first_query, QUERIES, TILE)
+      KEEP_TERMS(kGradient, own, TILE, kTurns)
+      barrier();
+    }
+    TERM_PRODUCTS(slopes, kGradient, kSecond)
+    EACH_SCORE {
+      int query = first_query + 4 * y + i, key = first_key + LINE(j, c), at = i * kAcross + j;
+      slopes[at][c] = scores[at][c] * (slopes[at][c] * FACTOR(query, key) - products[i]);
+      if (IS_HIDDEN(query, key)) slopes[at][c] = 0.0;
     }
     barrier();
-    KEEP(tile_c, fetched)  // values
-    KEEP(tile_b, further)  // the result's gradient
+    KEEP_SCORES(kFirst, slopes)
+    if (NARROW == 0) {
+      FETCH(keys, 1, key_base, first_key, KEYS, BLOCK)
+      FETCH(own, 0, base, first_query, QUERIES, TILE)
+      KEEP_TERMS(0, own, TILE, kTurns)
+    }
+    KEEP(kSecond, keys, BLOCK)
     barrier();
-    if (n_block + 1 < blocks) FETCH(fetched, 1, key_base, first_key + TILE, KEYS)
-    ROW_PRODUCTS(slopes, tile_b, tile_c)
-    [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j) slopes[i * kKeys + j] =
-        scores[i * kKeys + j] * (SLOPE_OF_WEIGHT(i, j) - products[i]);
-    HIDE_SLOPES(slopes)
-    barrier();
-    KEEP_SCORES(slopes)
-    barrier();
-    if (n_block + 1 < blocks) FETCH(further, 0, base, first_query, QUERIES)
-    SCORE_PRODUCTS(result, tile_a)
+    if (NARROW == 1 && n_block + 1 < blocks) FETCH_BLOCK(first_key + BLOCK)
+    SCORE_PRODUCTS(result, kFirst, kSecond)
     barrier();
   }
-  STORE_ROWS(imp_store_0, base, first_query, QUERIES, intBitsToFloat(SCALE_BITS), result)
+  STORE_ROWS(imp_store_0, base, first_query, QUERIES, SCALE, result)
 }

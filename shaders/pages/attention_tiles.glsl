@@ -1,29 +1,43 @@
-// Shared by the kernels of attention: tiles of TILE rows of an operand in shared memory, and products of two
-// tiles. Each of 2 TILE invocations computes 4 rows by TILE / 8 scores, or by COLUMNS / 2 elements of a
-// result. No kernel stores scores. Source: Dao, Fu, Ermon, Rudra, Re, FlashAttention: Fast and
-// Memory-Efficient Exact Attention with IO-Awareness, 2022.
+// Shared by the kernels of attention: tiles of an operand in shared memory, and products of two tiles. A
+// workgroup owns TILE rows and meets the other operands by blocks of BLOCK rows. Each of 2 TILE invocations,
+// a party, computes 4 rows by BLOCK / 8 scores, or by COLUMNS / 2 elements of a result. No kernel stores
+// scores. Source: Dao, Fu, Ermon, Rudra, Re, FlashAttention: Fast and Memory-Efficient Exact Attention with
+// IO-Awareness, 2022.
+// KERNEL: 0 forward, 1 gradient of queries, 2 gradient of keys and values, which has two parties.
+// NARROW: 1 where a row has at most 16 fours.
 
-const int kInvocations = 2 * TILE;
-const int kAcross = TILE / 32;   // fours of scores across a row, per invocation
-const int kKeys = 4 * kAcross;   // scores across a row
+const int kParties = KERNEL == 2 ? 2 : 1;
+const int kParty = 2 * TILE, kInvocations = kParty * kParties;
+const int kAcross = BLOCK / 32;  // fours of scores across a row, per invocation
 const int kParts = COLUMNS / 8;  // fours of a row of a result; COLUMNS: a row's fours, rounded up
-const int kFetched = TILE * COLUMNS / kInvocations;
-const int kQueryBlocks = (QUERIES + TILE - 1) / TILE;
-const int kKeyBlocks = (KEYS + TILE - 1) / TILE;
+const int kOwnFetched = TILE * COLUMNS / kInvocations, kFetched = BLOCK * COLUMNS / kInvocations;
+const int kQueryRows = KERNEL == 2 ? BLOCK : TILE, kKeyRows = KERNEL == 2 ? TILE : BLOCK;
+const int kQueryBlocks = (QUERIES + kQueryRows - 1) / kQueryRows;
+const int kKeyBlocks = (KEYS + kKeyRows - 1) / kKeyRows;
 const float kHidden = -3.40282347e38, kUnseen = -1.0e30;
+const float kBits = 1.44269504;  // the logarithm of e to base 2
+#define SCALE intBitsToFloat(SCALE_BITS)
 
-shared vec4 tile_a[TILE * COLUMNS], tile_b[TILE * COLUMNS];
-shared vec4 tile_c[TILE * max(COLUMNS, TILE / 4)];
+// Elements of shared memory: of tiles of own rows, of blocks, and of scores of own rows by a block.
+const int kOwn = TILE * COLUMNS, kBlock = BLOCK * COLUMNS, kScores = TILE * BLOCK / 4;
+#if KERNEL == 0
+const int kShared = kOwn + max(kBlock, kScores) + kBlock;
+#elif KERNEL == 1
+const int kShared = (1 + NARROW) * kOwn + max(kBlock, kScores) + kBlock;
+#else
+const int kShared = max(kOwn, 2 * kScores) + kOwn + 2 * kBlock;
+#endif
+shared vec4 tiles[kShared];
 
-// Every fourth row of a column lies in other banks.
-int slot(int row, int column) { return row * COLUMNS + (column ^ (row >> 2 & 7)); }
-int score_slot(int row, int column) { return row * (TILE / 4) + (column ^ (row >> 2 & 7)); }
-
-// Invocations form TILE / 4 x 8. A subgroup's 32 form 4 x 8: neighbours share a column, and others a row, so
-// that it reads few different elements of either tile at once. Invocation y x has rows 4 y + i, i < 4, and
-// the fours x + 8 j of scores or of a result.
+// A party's invocations form TILE / 4 x 8. A subgroup's 32 form 4 x 8: neighbours share a column, and others
+// a row, so that it reads few different elements of either tile at once. Invocation y x has rows 4 y + i, i <
+// 4, and the fours x + 8 j of scores or of a result.
 int column_of(int thread) { return thread >> 1 & 7; }
 int row_of(int thread) { return (thread & 1) | (thread >> 3 & 2) | (thread >> 5 << 2); }
+
+// Operands of scores lie term by term, four lines per element, as in products/tiles.glsl. Terms are stored in
+// fours: their lines are turned, so that stores meet other banks.
+const int kTurns = min(TILE / 4, 8) - 1;  // of own lines; of a block's: 7
 
 #if EXTENT % 4 == 0
 #define LOAD_FOUR(k, base, row, column) imp_four_##k(start + (row)*step + (column))
@@ -37,12 +51,12 @@ int row_of(int thread) { return (thread & 1) | (thread >> 3 & 2) | (thread >> 5 
   (4 * (column) + c < EXTENT ? imp_load_##k(((base) + (row)) * EXTENT + 4 * (column) + c) : 0.0)
 #endif
 
-// Loads an invocation's share of a tile of input k, from row `first` of those that begin at row `base`.
+// Loads an invocation's share of `rows` rows of input k, from row `first` of those that begin at row `base`.
 // Outside of `count` rows they are 0. Early, since other work hides the latency.
-#define FETCH(into, k, base, first, count)                                                     \
+#define FETCH(into, k, base, first, count, rows)                                               \
   {                                                                                            \
     PLACE_ROWS(k, base)                                                                        \
-    [[unroll]] for (int n = 0; n < kFetched; ++n) {                                            \
+    [[unroll]] for (int n = 0; n < (rows)*COLUMNS / kInvocations; ++n) {                       \
       int at = n * kInvocations + thread, row = (first) + at / COLUMNS, column = at % COLUMNS; \
       into[n] = row < (count) && (4 * COLUMNS == EXTENT || 4 * column < EXTENT)                \
                     ? LOAD_FOUR(k, base, row, column)                                          \
@@ -50,48 +64,62 @@ int row_of(int thread) { return (thread & 1) | (thread >> 3 & 2) | (thread >> 5 
     }                                                                                          \
   }
 
-#define KEEP(tile, from)                              \
-  [[unroll]] for (int n = 0; n < kFetched; ++n) {     \
-    int at = n * kInvocations + thread;               \
-    tile[slot(at / COLUMNS, at % COLUMNS)] = from[n]; \
+#define KEEP(tile, from, rows)                                       \
+  [[unroll]] for (int n = 0; n < (rows)*COLUMNS / kInvocations; ++n) \
+      tiles[(tile) + n * kInvocations + thread] = from[n];
+
+// turns: kTurns or 7.
+#define KEEP_TERMS(tile, from, lines, turns)                                                        \
+  [[unroll]] for (int n = 0; n < (lines)*COLUMNS / kInvocations; ++n) {                             \
+    int at = n * kInvocations + thread, line = at / COLUMNS, column = at % COLUMNS;                 \
+    int place = (tile) + column * (lines) + (line / 4 ^ column & (turns));                          \
+    [[unroll]] for (int c = 0; c < 4; ++c) tiles[place + c * ((lines) / 4)][line % 4] = from[n][c]; \
   }
+
+// Loops over fours of terms, a few at once: loads of later ones hide behind products of earlier ones.
+const int kAtOnce = 4;
+#define IN_FOURS(count)                                            \
+  [[dont_unroll]] for (int k_0 = 0; k_0 < (count); k_0 += kAtOnce) \
+      [[unroll]] for (int u = 0, k = k_0; u < kAtOnce; ++u, ++k)
 
 // Products add one term at a time, so that each is one multiply-add.
-// sums[i][4 j + c] += row 4 y + i of `left` times row 4 (x + 8 j) + c of `right`.
-#define ROW_PRODUCTS(sums, left, right)                                                                 \
-  for (int k = 0; k < COLUMNS; ++k) {                                                                   \
-    int left_at = 4 * y * COLUMNS + (k ^ y & 7), right_at = 4 * x * COLUMNS + (k ^ x);                  \
-    vec4 a[4], b[kKeys];                                                                                \
-    [[unroll]] for (int i = 0; i < 4; ++i) a[i] = left[left_at + i * COLUMNS];                          \
-    [[unroll]] for (int j = 0; j < kKeys; ++j) b[j] = right[right_at + (j / 4 * 32 + j % 4) * COLUMNS]; \
-    [[unroll]] for (int t = 0; t < 4; ++t) [[unroll]] for (int i = 0; i < 4; ++i)                       \
-        [[unroll]] for (int j = 0; j < kKeys; ++j) sums[i * kKeys + j] += a[i][t] * b[j][t];            \
+// sums[i][j] += line 4 y + i of `left`, of own lines, times lines 4 (x + 8 j) + c of `right`, of a block.
+#define TERM_PRODUCTS(sums, left, right)                                                              \
+  IN_FOURS(COLUMNS) {                                                                                 \
+    int left_at = (left) + k * TILE + (y ^ k & kTurns), right_at = (right) + k * BLOCK + (x ^ k & 7); \
+    [[unroll]] for (int t = 0; t < 4; ++t) {                                                          \
+      vec4 a = tiles[left_at + t * (TILE / 4)];                                                       \
+      [[unroll]] for (int j = 0; j < kAcross; ++j) {                                                  \
+        vec4 b = tiles[right_at + t * (BLOCK / 4) + 8 * j];                                           \
+        [[unroll]] for (int i = 0; i < 4; ++i) sums[i * kAcross + j] += a[i] * b;                     \
+      }                                                                                               \
+    }                                                                                                 \
   }
 
-// sums[i][p] += row 4 y + i of the scores in tile_c times column x + 8 p of `right`.
-#define SCORE_PRODUCTS(sums, right)                                                      \
-  for (int k = 0; k < TILE / 4; ++k) {                                                   \
-    int scores_at = 4 * y * (TILE / 4) + (k ^ y & 7), column = x ^ (k & 7);              \
-    vec4 a[4];                                                                           \
-    [[unroll]] for (int i = 0; i < 4; ++i) a[i] = tile_c[scores_at + i * (TILE / 4)];    \
-    [[unroll]] for (int t = 0; t < 4; ++t) [[unroll]] for (int p = 0; p < kParts; ++p) { \
-      vec4 b = right[(4 * k + t) * COLUMNS + 8 * p + column];                            \
-      [[unroll]] for (int i = 0; i < 4; ++i) sums[i * kParts + p] += a[i][t] * b;        \
-    }                                                                                    \
+// sums[i][p] += scores of own line 4 y + i times columns x + 8 p of rows of a block.
+#define SCORE_PRODUCTS(sums, scores, right)                                                           \
+  IN_FOURS(BLOCK / 4) {                                                                               \
+    int scores_at = (scores) + k * TILE + (y ^ k & kTurns), right_at = (right) + 4 * k * COLUMNS + x; \
+    [[unroll]] for (int t = 0; t < 4; ++t) {                                                          \
+      vec4 a = tiles[scores_at + t * (TILE / 4)];                                                     \
+      [[unroll]] for (int p = 0; p < kParts; ++p) {                                                   \
+        vec4 b = tiles[right_at + t * COLUMNS + 8 * p];                                               \
+        [[unroll]] for (int i = 0; i < 4; ++i) sums[i * kParts + p] += a[i] * b;                      \
+      }                                                                                               \
+    }                                                                                                 \
   }
 
-// Key j of an invocation, of those of a tile.
-#define KEY(j) (4 * x + (j) / 4 * 32 + (j) % 4)
-
-// Scores as rows of keys, and of queries, in tile_c.
-#define KEEP_SCORES(scores)                                                                             \
-  [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kAcross; ++j)                   \
-      tile_c[score_slot(4 * y + i, x + 8 * j)] =                                                        \
-          vec4(scores[i * kKeys + 4 * j], scores[i * kKeys + 4 * j + 1], scores[i * kKeys + 4 * j + 2], \
-               scores[i * kKeys + 4 * j + 3]);
-#define KEEP_TURNED(scores)                                                  \
-  [[unroll]] for (int j = 0; j < kKeys; ++j) tile_c[score_slot(KEY(j), y)] = \
-      vec4(scores[j], scores[kKeys + j], scores[2 * kKeys + j], scores[3 * kKeys + j]);
+// A block's line of scores j of an invocation, component c.
+#define LINE(j, c) (4 * x + 32 * (j) + (c))
+// Scores term by term for the next product: own lines, four per element.
+#define SCORE_PLACE(j, c) (LINE(j, c) * (TILE / 4) + (y ^ x & kTurns))
+#define KEEP_SCORES(place, scores)                                                                       \
+  [[unroll]] for (int j = 0; j < kAcross; ++j) [[unroll]] for (int c = 0; c < 4;                         \
+                                                               ++c) tiles[(place) + SCORE_PLACE(j, c)] = \
+      vec4(scores[j][c], scores[kAcross + j][c], scores[2 * kAcross + j][c], scores[3 * kAcross + j][c]);
+#define EACH_SCORE                                                                    \
+  [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kAcross; ++j) \
+      [[unroll]] for (int c = 0; c < 4; ++c)
 
 #define STORE_ROWS(store, base, first, count, factors, sums)                                            \
   [[unroll]] for (int i = 0; i < 4; ++i) if ((first) + 4 * y + i < (count)) {                           \
@@ -108,14 +136,14 @@ bool sees(int query, int key) {
 }
 // Whether all queries of a tile see all keys of a tile.
 bool sees_all(int query, int key) {
-  return key + TILE <= KEYS && query + TILE <= QUERIES &&
-         (CAUSAL == 0 || key + TILE - 1 <= query + KEYS - QUERIES);
+  return key + kKeyRows <= KEYS && query + kQueryRows <= QUERIES &&
+         (CAUSAL == 0 || key + kKeyRows - 1 <= query + KEYS - QUERIES);
 }
 
 // Blocks of keys that some query of a block sees.
 int blocks_seen(int query_block) {
   if (CAUSAL == 0) return kKeyBlocks;
-  return min(kKeyBlocks, (min(QUERIES, (query_block + 1) * TILE) - 1 + KEYS - QUERIES) / TILE + 1);
+  return min(kKeyBlocks, (min(QUERIES, (query_block + 1) * kQueryRows) - 1 + KEYS - QUERIES) / kKeyRows + 1);
 }
 
 // Masks are inputs of [batch, heads, queries, keys], or of 1 where they broadcast: BIAS is added to scores,
@@ -138,42 +166,25 @@ float with_masks(float score, int head, int query, int key) {
   return score;
 }
 
-// The weight of an invocation's row i and key j, from a product.
-#define WEIGHT(product, i, j)                                                            \
-  exp((with_masks((product)*intBitsToFloat(SCALE_BITS), head, first_query + 4 * y + (i), \
-                  first_key + KEY(j)) -                                                  \
-       largest[i]) -                                                                     \
-      log_sums[i])
-#else
-#define WEIGHT(product, i, j) exp((product)*intBitsToFloat(SCALE_BITS) - log_sums[i])
 #endif
 
-// For gradients, of rows 4 y + i of a block of queries: logarithms, products and, with masks, largest scores.
+// The weight of a product, of a query with that logarithm of its sum and, with masks, that largest score.
 #ifdef MASKED
-#define LOAD_LARGEST(i, at) largest[i] = imp_load_6(at);
+#define WEIGHT(product, query, key, most, logarithm) \
+  exp((with_masks((product)*SCALE, head, query, key) - (most)) - (logarithm))
+#define LARGEST(at) imp_load_6(at)
 #else
-#define LOAD_LARGEST(i, at)
+#define WEIGHT(product, query, key, most, logarithm) exp2(fma(product, SCALE* kBits, -kBits*(logarithm)))
+#define LARGEST(at) 0.0
 #endif
-#define LOAD_ROWS(base, first)                               \
-  float log_sums[4], products[4], largest[4];                \
-  [[unroll]] for (int i = 0; i < 4; ++i) {                   \
-    int at = (base) + min((first) + 4 * y + i, QUERIES - 1); \
-    log_sums[i] = imp_load_4(at);                            \
-    products[i] = imp_load_5(at);                            \
-    LOAD_LARGEST(i, at)                                      \
-  }
-
 #ifdef FACTORS
-#define FACTOR(i, j) MASK(FACTORS, head, first_query + 4 * y + (i), first_key + KEY(j))
+#define FACTOR(query, key) MASK(FACTORS, head, query, key)
+#else
+#define FACTOR(query, key) 1.0
 #endif
-
 // Nothing flows back through a score that a mask replaced.
 #ifdef HIDDEN
-#define HIDE_SLOPES(slopes)                                                                          \
-  [[unroll]] for (int i = 0; i < 4; ++i)                                                             \
-      [[unroll]] for (int j = 0; j < kKeys;                                                          \
-                      ++j) if (MASK(HIDDEN, head, first_query + 4 * y + i, first_key + KEY(j)) != 0) \
-          slopes[i * kKeys + j] = 0.0;
+#define IS_HIDDEN(query, key) (MASK(HIDDEN, head, query, key) != 0)
 #else
-#define HIDE_SLOPES(slopes)
+#define IS_HIDDEN(query, key) false
 #endif

@@ -55,7 +55,9 @@ MaskedKernels masked_kernels(const nn::AttentionMask& mask, bool dropout, bool t
   for (NodeIndex n = 0; n < graph.size(); ++n)
     if (schedule.materialized[static_cast<std::size_t>(n)] && graph[n].op != Op::page)
       found.largest = std::max(found.largest, graph[n].element_count());
-  const auto dispatches = build_dispatches(graph, schedule, {}, [](const Place& place) {
+  DispatchLimits limits;
+  limits.invocations = 1024;
+  const auto dispatches = build_dispatches(graph, schedule, limits, [](const Place& place) {
                             return place.kind == PlaceKind::variable ? 1 : 0;
                           }).value();
   for (const DispatchSource& dispatch : dispatches)

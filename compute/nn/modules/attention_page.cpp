@@ -1,6 +1,7 @@
 #include "compute/nn/modules/attention_page.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -21,8 +22,7 @@ namespace {
 using Values = std::span<const Tensor>;
 
 constexpr std::int64_t kMostExtent = 128;
-constexpr std::int64_t kMostRows = 64;  // of a tile of the kernels without matrix units
-// Of those with them: an extent of a matrix, keys or queries per turn, and subgroups of 16 rows.
+// Of kernels on matrix units: an extent of a matrix, keys or queries per turn, and subgroups of 16 rows.
 constexpr std::int64_t kMatrix = 16, kMatrixBlock = 32, kSubgroups = 4;
 // Fewer scores are ordinary operations.
 constexpr std::int64_t kLeastScores = 1 << 17;
@@ -187,33 +187,62 @@ LibraryPage page_of(const Extents& extents, const char* name, std::size_t first_
 
 constexpr std::size_t kForwardMasks = 3, kGradientMasks = 7;  // the first slot of kernels
 
-// Rows per tile (shaders/pages/attention_tiles.glsl); 0: the device's workgroups are too small.
+// Of shaders/pages/attention_tiles.glsl. rows: of a workgroup; 0 if the device's workgroups are too small.
 struct Tiles {
-  std::int64_t rows = 0, columns = 8;
+  std::int64_t rows = 0, block = 32, columns = 8;
+
+  bool are_narrow() const { return columns <= 16; }
 };
 
-Tiles tiles_of(const Extents& extents, const PageLimits& limits) {
+enum class TiledKernel : std::uint8_t { forward, gradient_of_queries, gradient_of_keys };
+constexpr std::array kTiledKernels{TiledKernel::forward, TiledKernel::gradient_of_queries,
+                                   TiledKernel::gradient_of_keys};
+
+std::int64_t shared_bytes(TiledKernel kernel, const Tiles& tiles) {
+  const std::int64_t own = tiles.rows * tiles.columns, other = tiles.block * tiles.columns,
+                     scores = tiles.rows * tiles.block / 4;
+  switch (kernel) {
+    case TiledKernel::forward:
+      return 16 * (own + std::max(other, scores) + other);
+    case TiledKernel::gradient_of_queries:
+      return 16 * ((tiles.are_narrow() ? 2 : 1) * own + other + std::max(other, scores));
+    case TiledKernel::gradient_of_keys:
+      return 16 * (std::max(own, 2 * scores) + own + 2 * other);
+  }
+  return 0;
+}
+
+Tiles tiles_of(TiledKernel kernel, const Extents& extents, const PageLimits& limits) {
   Tiles tiles;
   while (4 * tiles.columns < extents.extent) tiles.columns *= 2;
-  const auto fits = [&](std::int64_t rows) {
-    return 16 * rows * (2 * tiles.columns + std::max(tiles.columns, rows / 4)) <= limits.shared_bytes;
-  };
-  if (limits.processor || limits.invocations < 2 * kMostRows) return tiles;
-  for (const std::int64_t rows : {kMostRows, kMostRows / 2})
-    if (tiles.rows == 0 && fits(rows) && (rows < kMostRows || tiles.columns < 32)) tiles.rows = rows;
+  const bool is_forward = kernel == TiledKernel::forward;
+  for (const std::int64_t rows : {64, 32, 16}) {
+    const Tiles some{.rows = rows, .block = is_forward && rows == 64 ? 64 : 32, .columns = tiles.columns};
+    if (!limits.processor && limits.invocations >= 4 * rows &&
+        shared_bytes(kernel, some) <= limits.shared_bytes)
+      return some;
+  }
   return tiles;
 }
 
-LibraryPage kernel_of(const Extents& extents, const char* name, const Tiles& tiles, bool is_gradient,
-                      bool of_keys) {
-  LibraryPage page = page_of(extents, name, is_gradient ? kGradientMasks : kForwardMasks);
+LibraryPage kernel_of(const Extents& extents, TiledKernel kernel, const PageLimits& limits) {
+  constexpr const char* kNames[] = {"attention_forward", "attention_gradient_of_queries",
+                                    "attention_gradient_of_keys"};
+  const bool is_forward = kernel == TiledKernel::forward, of_keys = kernel == TiledKernel::gradient_of_keys;
+  const char* name = kNames[static_cast<std::size_t>(kernel)];
+  const Tiles tiles = tiles_of(kernel, extents, limits);
+  LibraryPage page = page_of(extents, name, is_forward ? kForwardMasks : kGradientMasks);
   page.prelude = "pages/attention_tiles";
   page.shader = std::string("pages/") + name;
-  page.constants.insert(page.constants.end(), {{"TILE", tiles.rows}, {"COLUMNS", tiles.columns}});
+  page.constants.insert(page.constants.end(), {{"KERNEL", static_cast<int>(kernel)},
+                                               {"TILE", tiles.rows},
+                                               {"BLOCK", tiles.block},
+                                               {"COLUMNS", tiles.columns},
+                                               {"NARROW", tiles.are_narrow()}});
   const std::int64_t steps = of_keys ? extents.keys : extents.queries;
   page.groups =
       extents.batch * (of_keys ? extents.key_heads : extents.heads) * ((steps + tiles.rows - 1) / tiles.rows);
-  page.group_size = static_cast<int>(2 * tiles.rows);
+  page.group_size = static_cast<int>(2 * tiles.rows * (of_keys ? 2 : 1));
   page.stored_inputs = true;
   return page;
 }
@@ -262,15 +291,16 @@ std::vector<Tensor> gradient_on_matrices(const Extents& extents, Values in) {
 
 // ---- the kernels of a device ----
 
-bool takes_tiles(const Extents& extents, const Tiles& tiles) {
-  return tiles.rows > 0 && (!extents.stores_scores || extents.masks.any() || extents.extent <= kNarrowExtent);
+bool takes_tiles(const Extents& extents, const PageLimits& limits) {
+  if (extents.stores_scores && !extents.masks.any() && extents.extent > kNarrowExtent) return false;
+  return std::ranges::all_of(kTiledKernels,
+                             [&](TiledKernel kernel) { return tiles_of(kernel, extents, limits).rows > 0; });
 }
 
 std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const PageLimits& limits) {
   if (takes_matrices(extents, limits)) return forward_on_matrices(extents, in);
-  const Tiles tiles = tiles_of(extents, limits);
-  if (!takes_tiles(extents, tiles)) return forward_operations(extents, in);
-  LibraryPage page = kernel_of(extents, "attention_forward", tiles, false, false);
+  if (!takes_tiles(extents, limits)) return forward_operations(extents, in);
+  LibraryPage page = kernel_of(extents, TiledKernel::forward, limits);
   page.outputs = {{extents.of_queries()}, {extents.per_query()}};
   if (extents.masks.any()) page.outputs.push_back({extents.per_query()});
   if (extents.in_fours()) page.fours = {0, 1, 2};
@@ -281,14 +311,13 @@ std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const Page
 
 std::vector<Tensor> gradient_kernels(const Extents& extents, Values in, const PageLimits& limits) {
   if (takes_matrices(extents, limits)) return gradient_on_matrices(extents, in);
-  const Tiles tiles = tiles_of(extents, limits);
-  if (!takes_tiles(extents, tiles)) return gradient_operations(extents, in);
+  if (!takes_tiles(extents, limits)) return gradient_operations(extents, in);
   std::vector<Tensor> inputs(in.begin(), in.end());
   if (extents.stores_scores)
     inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(weights_slot(extents)));
-  LibraryPage of_queries = kernel_of(extents, "attention_gradient_of_queries", tiles, true, false);
+  LibraryPage of_queries = kernel_of(extents, TiledKernel::gradient_of_queries, limits);
   of_queries.outputs = {{extents.of_queries()}};
-  LibraryPage of_keys = kernel_of(extents, "attention_gradient_of_keys", tiles, true, true);
+  LibraryPage of_keys = kernel_of(extents, TiledKernel::gradient_of_keys, limits);
   of_keys.outputs = {{extents.of_keys()}, {extents.of_keys()}};
   if (extents.in_fours()) of_queries.fours = of_keys.fours = {0, 1, 2, 3};
   std::vector<Tensor> found = run_page(std::move(of_queries), inputs);
