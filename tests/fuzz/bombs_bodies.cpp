@@ -197,8 +197,8 @@ FileBytes of_four_bits(std::int64_t rows, int count, const char* op, const Names
     builder.node("ReduceMax", {"d" + std::to_string(i)}, {results.emplace_back("m" + std::to_string(i))},
                  {OnnxBuilder::number("keepdims", 0)});
   }
-  builder.node("Sum", results, {"all"});
-  return added_to_x(builder, "all");
+  builder.node("Sum", results, {"all"}).node("Cast", {"all"}, {"cast"}, {OnnxBuilder::number("to", 1)});
+  return added_to_x(builder, "cast");
 }
 
 void add_four_bits(std::vector<Bomb>& bombs) {

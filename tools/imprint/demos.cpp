@@ -28,6 +28,16 @@ struct OpenBrain {
   agent::SavedBrain saved;
 };
 
+// Numbers of the costliest weights that describing a brain makes: a file without them is refused before.
+std::uint64_t least_numbers(const agent::BrainSpec& spec) {
+  const std::uint64_t hidden = spec.signal_size, seen = spec.observation.width();
+  std::uint64_t signals = 0;
+  if (spec.curiosity_strength > 0)
+    signals += hidden * (spec.curiosity == agent::Curiosity::novelty ? hidden : seen);
+  if (spec.imitation_strength > 0) signals += hidden * hidden;
+  return spec.parameter_count() * (std::uint64_t{1} + spec.pool_size) + signals * spec.brain_count;
+}
+
 Result<OpenBrain> open_brain(const DemosOptions& options) {
   IMPRINT_ASSIGN(const SavedFile file, open_saved(options.saved, options.description));
   const agent::BrainSpec& spec = file.spec;
@@ -35,6 +45,7 @@ Result<OpenBrain> open_brain(const DemosOptions& options) {
     IMPRINT_CHECK(
         check_fits(file, options.saved,
                    std::uint64_t{spec.replay_capacity} * spec.brain_count * learner->layout(spec).width));
+  IMPRINT_CHECK(check_fits(file, options.saved, least_numbers(spec)));
   OpenBrain brain{spec, {}, {}};
   IMPRINT_ASSIGN(agent::BrainPrograms programs, agent::describe_brain(spec));
   brain.state = std::move(programs.state);
