@@ -207,7 +207,7 @@ inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels,
   if (m.rows - row >= 1) take.template operator()<1>();
 }
 
-// Columns of a panel where so many are left. Few more than one vector are a panel of one and a narrow panel.
+// Width of the next panel. A few columns beyond one vector are a panel of their own, half as wide.
 template <int Vectors>
 inline std::int64_t panel_width(std::int64_t left) {
   if (left > kLanes + (kHalf < kLanes ? kHalf : 0)) return Vectors * kLanes;

@@ -100,8 +100,8 @@ void Lowering::add_product(NodeIndex node, std::unique_ptr<ProductStep> step,
       readers_[at(node)] >= 0 && (kind == PlaceKind::none || kind == PlaceKind::temporary);
 }
 
-// Of a product just before it, the chain becomes a part. That of an earlier task must not write what a host
-// sees: other work may run between the tasks.
+// The chain becomes a part of a product just before it. If that belongs to an earlier task, the chain must
+// not write what a host sees: other work may run between the tasks.
 void Lowering::add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers) {
   if (chain.count == 0) return;
   const auto is_intermediate = [&](std::int32_t buffer) {
