@@ -22,7 +22,7 @@ namespace {
 using Values = std::span<const Tensor>;
 
 constexpr std::int64_t kMostExtent = 128;
-// Of kernels on matrix units: an extent of a matrix, keys or queries per turn, and subgroups of 16 rows.
+// Kernels on matrix units have these: extents of a matrix, keys or queries per turn, subgroups of 16 rows.
 constexpr std::int64_t kMatrix = 16, kMatrixBlock = 32, kSubgroups = 4;
 // Fewer scores are ordinary operations.
 constexpr std::int64_t kLeastScores = 1 << 17;
@@ -187,7 +187,7 @@ LibraryPage page_of(const Extents& extents, const char* name, std::size_t first_
 
 constexpr std::size_t kForwardMasks = 3, kGradientMasks = 7;  // the first slot of kernels
 
-// Of shaders/pages/attention_tiles.glsl. rows: of a workgroup; 0 if the device's workgroups are too small.
+// Tiles of shaders/pages/attention_tiles.glsl. rows: of a workgroup; 0 if its invocations are too few.
 struct Tiles {
   std::int64_t rows = 0, block = 32, columns = 8;
 
