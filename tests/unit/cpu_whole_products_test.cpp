@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "compute/cpu/product_step.h"
 #include "compute/cpu/step.h"
 #include "compute/program/run.h"
 #include "compute/tensor/composites/images.h"
