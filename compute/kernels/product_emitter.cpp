@@ -22,10 +22,16 @@ std::string define(const std::string& name, const std::string& value) {
   return "#define " + name + " " + value + "\n";
 }
 
-// Rows of which an invocation stores four neighbours at once.
+// Rows of which an invocation stores four neighbours at once, and how far apart they are. What the sums are
+// combined with is loaded for all of them before any is stored.
 std::int64_t store_rows(const ProductTile& tile) {
+  if (tile.units == MatrixUnits::none) return tile.thread_rows * tile.thread_columns == 64 ? 2 : 1;
   const std::int64_t rows = unit_memory(tile).scratch_rows * 16 * tile.thread_columns / kSubgroupLanes;
   return std::min<std::int64_t>(rows, 2);  // four need more registers: 152 instead of 139 us
+}
+
+std::int64_t rows_apart(const ProductTile& tile) {
+  return tile.units == MatrixUnits::none ? 1 : kSubgroupLanes / tile.thread_columns;
 }
 
 Shape batch_shape(const Shape& shape) {
@@ -50,6 +56,7 @@ std::string ProductEmitter::declarations(const ProductTile& tile) {
            define("SCRATCH_ROWS", text(memory.scratch_rows)) + define("STORE_ROWS", text(store_rows(tile))) +
            "shared uvec4 tile_memory[" + text(memory.total) + "];\n\n";
   }
+  out += define("SLICES", text(tile.slices)) + define("STORE_ROWS", text(store_rows(tile)));
   for (const auto& [side, lines] : {std::pair("left", tile.rows), std::pair("right", tile.columns)})
     out += "shared vec4 tile_" + std::string(side) + "[" + text(tile.depth * (lines / 4 + 1)) + "];\n";
   return out + "\n";
@@ -399,14 +406,12 @@ bool ProductEmitter::stores_matrices() const {
 }
 
 std::string ProductEmitter::store_function(const std::string& name) {
-  const bool on_units = task_.tile.units == MatrixUnits::subgroup;
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const bool ragged_rows = shape.rows % task_.tile.rows != 0,
              ragged_columns = shape.columns % task_.tile.columns != 0;
-  const std::int64_t rows = on_units ? store_rows(task_.tile) : 1;
-  if (on_units && !ragged_rows && !ragged_columns && !joins_columns(graph_, task_.anchor) &&
-      own_columns() % kWide == 0) {
-    write_fours(rows, kSubgroupLanes / task_.tile.thread_columns);
+  const std::int64_t rows = store_rows(task_.tile), apart = rows_apart(task_.tile);
+  if (!ragged_rows && !ragged_columns && !joins_columns(graph_, task_.anchor) && own_columns() % kWide == 0) {
+    write_fours(rows, apart);
     if (!std::exchange(is_refused_, false))
       return "void " + name + "(int batch, int row, int column, vec4 sums[" + text(rows) + "]) {\n" +
              take_body() + "}\n";
@@ -431,13 +436,11 @@ std::string ProductEmitter::store_function(const std::string& name) {
     else
       write_one_by_one(own_columns());
   }
-  const std::string one = on_units ? name + "_row" : name;
+  const std::string one = name + "_row";
   std::string function =
       "void " + one + "(int batch, int row, int column, vec4 sums) {\n" + take_body() + "}\n";
-  if (!on_units) return function;
   for (std::int64_t i = 0; i < rows; ++i)
-    line(text(one, "(batch, row + ", i * kSubgroupLanes / task_.tile.thread_columns, ", column, sums[", i,
-              "]);"));
+    line(text(one, "(batch, row + ", i * apart, ", column, sums[", i, "]);"));
   return function + "void " + name + "(int batch, int row, int column, vec4 sums[" + text(rows) + "]) {\n" +
          take_body() + "}\n";
 }

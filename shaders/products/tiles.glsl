@@ -1,6 +1,9 @@
 // A product of matrices, tile by tile. A workgroup computes TILE_ROWS x TILE_COLUMNS outputs, TILE_DEPTH
 // terms at a time. Its invocations copy that part of both operands to shared memory while the loads of the
 // next turn are in flight. Each keeps the sums of THREAD_ROWS x THREAD_COLUMNS outputs in registers.
+// If SLICES > 1, as many groups of invocations compute the whole tile, each from its share of every turn's
+// terms. Their sums meet in shared memory at the end. A tile that has a multiprocessor for itself then has
+// enough invocations to hide latencies, and each still loads little per multiply-add.
 //
 // The kernel around this page defines, for each product:
 //   PRODUCT
@@ -13,20 +16,29 @@
 //     RIGHT_TYPE: along the terms where LEFT_ALONG_TERMS or RIGHT_ALONG_TERMS is 1, else along rows or
 //     columns
 //   STORE(batch, row, column, sums)
-//     stores four neighbouring outputs of a row, except those outside
-// and once per kernel the tile's extents, INVOCATIONS (a multiple of 32, at least the tile's rows and
-// columns), and the shared vec4 arrays tile_left and tile_right: term by term, four rows or columns per
-// element.
+//     stores four neighbouring outputs of each of STORE_ROWS rows, except those outside
+// and once per kernel the tile's extents, SLICES (1, 2 or 4; THREAD_ROWS and THREAD_COLUMNS are 8 if not 1),
+// STORE_ROWS (1 or 2; it divides THREAD_ROWS / SLICES), INVOCATIONS (a multiple of
+// 32, at least the tile's rows and columns), and the shared vec4 arrays tile_left and tile_right: term by
+// term, four rows or columns per element.
 
 #define LEFT_STRIDE (TILE_ROWS / 4 + 1)
 #define RIGHT_STRIDE (TILE_COLUMNS / 4 + 1)
 // What an invocation copies in its turns; LANES invocations are side by side. Along the terms, turns advance
 // by whole lines; along rows or columns, from term to term. An invocation's addresses then differ by
-// constants.
+// constants. At most SIDE_BY_SIDE terms of a line are side by side: more would lie in the same banks.
+#define SIDE_BY_SIDE 16
 #if LEFT_ALONG_TERMS
 #define LEFT_LANES (TILE_DEPTH / LEFT_WIDTH)
+#if TILE_DEPTH > SIDE_BY_SIDE
+#define LEFT_NEAR (SIDE_BY_SIDE / LEFT_WIDTH)
+#define LEFT_ROW(turn) (lane / LEFT_NEAR % (INVOCATIONS / LEFT_LANES) + (turn) * (INVOCATIONS / LEFT_LANES))
+#define LEFT_TERM(turn) \
+  ((lane % LEFT_NEAR + lane / (INVOCATIONS * SIDE_BY_SIDE / TILE_DEPTH) * LEFT_NEAR) * LEFT_WIDTH)
+#else
 #define LEFT_ROW(turn) (lane / LEFT_LANES + (turn) * (INVOCATIONS / LEFT_LANES))
 #define LEFT_TERM(turn) (lane % LEFT_LANES * LEFT_WIDTH)
+#endif
 #else
 #define LEFT_LANES (TILE_ROWS / LEFT_WIDTH)
 #define LEFT_ROW(turn) (lane % LEFT_LANES * LEFT_WIDTH)
@@ -34,8 +46,16 @@
 #endif
 #if RIGHT_ALONG_TERMS
 #define RIGHT_LANES (TILE_DEPTH / RIGHT_WIDTH)
+#if TILE_DEPTH > SIDE_BY_SIDE
+#define RIGHT_NEAR (SIDE_BY_SIDE / RIGHT_WIDTH)
+#define RIGHT_COLUMN(turn) \
+  (lane / RIGHT_NEAR % (INVOCATIONS / RIGHT_LANES) + (turn) * (INVOCATIONS / RIGHT_LANES))
+#define RIGHT_TERM(turn) \
+  ((lane % RIGHT_NEAR + lane / (INVOCATIONS * SIDE_BY_SIDE / TILE_DEPTH) * RIGHT_NEAR) * RIGHT_WIDTH)
+#else
 #define RIGHT_COLUMN(turn) (lane / RIGHT_LANES + (turn) * (INVOCATIONS / RIGHT_LANES))
 #define RIGHT_TERM(turn) (lane % RIGHT_LANES * RIGHT_WIDTH)
+#endif
 #else
 #define RIGHT_LANES (TILE_COLUMNS / RIGHT_WIDTH)
 #define RIGHT_COLUMN(turn) (lane % RIGHT_LANES * RIGHT_WIDTH)
@@ -48,6 +68,39 @@
   [[unroll]] for (int next = 0; next < 4; next++)    \
       tile[((term) + next) * (stride) + (line) / 4][(line) % 4] = loaded[next];
 #define KEEP_ONE(tile, stride, line, term, loaded) tile[(term) * (stride) + (line) / 4][(line) % 4] = loaded;
+
+#define OWN_ROWS (THREAD_ROWS / SLICES)
+#define OTHER_SUMS(other, r) (((other)*OWN_ROWS + (r)) * (INVOCATIONS / SLICES) + member)
+#define MEET(owner)                                                 \
+  barrier();                                                        \
+  if (slice != owner) {                                             \
+    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) {                 \
+      int at = OTHER_SUMS(slice - int(slice > owner), r);           \
+      tile_left[at] = sums[owner * OWN_ROWS + r][0];                \
+      tile_right[at] = sums[owner * OWN_ROWS + r][1];               \
+    }                                                               \
+  }                                                                 \
+  barrier();                                                        \
+  if (slice == owner) {                                             \
+    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) {                 \
+      own[r][0] = sums[owner * OWN_ROWS + r][0];                    \
+      own[r][1] = sums[owner * OWN_ROWS + r][1];                    \
+      [[unroll]] for (int other = 0; other < SLICES - 1; other++) { \
+        own[r][0] += tile_left[OTHER_SUMS(other, r)];               \
+        own[r][1] += tile_right[OTHER_SUMS(other, r)];              \
+      }                                                             \
+    }                                                               \
+  }
+
+#define STORE_SUMS(sums, row_count, column_count)                              \
+  [[unroll]] for (int r = 0; r < row_count; r += STORE_ROWS)                   \
+      [[unroll]] for (int c = 0; c < column_count; c++) {                      \
+    int row = first_row + r;                                                   \
+    vec4 found[STORE_ROWS];                                                    \
+    [[unroll]] for (int i = 0; i < STORE_ROWS; i++) found[i] = sums[r + i][c]; \
+    STORE(batch, row_0 + (row / 4 * LANE_ROWS + lane_row) * 4 + row % 4,       \
+          column_0 + (c * LANE_COLUMNS + lane_column) * 4, found);             \
+  }
 
 void PRODUCT(int group) {
   int lane = int(gl_LocalInvocationID.x);
@@ -62,13 +115,16 @@ void PRODUCT(int group) {
   int column_0 = in_band / band_rows * TILE_COLUMNS;
   // A subgroup's 32 lanes form 4 x 8, so that they read few different elements of either tile at once. Two
   // neighbours share a column, and lanes two apart a row: shared memory serves half a subgroup at a time.
-  int block = lane / 32;
+  int member = lane % (INVOCATIONS / SLICES), slice = lane / (INVOCATIONS / SLICES);
+  int block = member / 32;
   int lane_row = block / (LANE_COLUMNS / 8) * 4 + lane % 32 / 16 * 2 + lane % 2;
   int lane_column = block % (LANE_COLUMNS / 8) * 8 + lane % 16 / 2;
 
   vec4 sums[THREAD_ROWS][THREAD_COLUMNS / 4];
   [[unroll]] for (int r = 0; r < THREAD_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
       sums[r][c] = vec4(0.0);
+  int left_at = slice * (TILE_DEPTH / SLICES) * LEFT_STRIDE + lane_row;
+  int right_at = slice * (TILE_DEPTH / SLICES) * RIGHT_STRIDE + lane_column;
   LEFT_TYPE left_loaded[LEFT_TURNS];
   RIGHT_TYPE right_loaded[RIGHT_TURNS];
 
@@ -86,13 +142,13 @@ void PRODUCT(int group) {
     if (term_0 < DEPTH) {
       LOAD(term_0)
     }
-    [[unroll]] for (int term = 0; term < TILE_DEPTH; term++) {
+    [[unroll]] for (int term = 0; term < TILE_DEPTH / SLICES; term++) {
       vec4 left[THREAD_ROWS / 4];
       vec4 right[THREAD_COLUMNS / 4];
       [[unroll]] for (int r = 0; r < THREAD_ROWS / 4; r++) left[r] =
-          tile_left[term * LEFT_STRIDE + r * LANE_ROWS + lane_row];
+          tile_left[term * LEFT_STRIDE + r * LANE_ROWS + left_at];
       [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) right[c] =
-          tile_right[term * RIGHT_STRIDE + c * LANE_COLUMNS + lane_column];
+          tile_right[term * RIGHT_STRIDE + c * LANE_COLUMNS + right_at];
       [[unroll]] for (int r = 0; r < THREAD_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
           sums[r][c] += left[r / 4][r % 4] * right[c];
     }
@@ -100,14 +156,34 @@ void PRODUCT(int group) {
     barrier();
   }
 
-  [[unroll]] for (int r = 0; r < THREAD_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
-      STORE(batch, row_0 + (r / 4 * LANE_ROWS + lane_row) * 4 + r % 4,
-            column_0 + (c * LANE_COLUMNS + lane_column) * 4, sums[r][c]);
+#if SLICES > 1
+  // Each slice adds up the sums of its own rows, and stores them. No loop over slices: with barriers inside,
+  // a driver may keep it, and then the sums in memory.
+  vec4 own[OWN_ROWS][2];
+  MEET(0)
+  MEET(1)
+#if SLICES == 4
+  MEET(2)
+  MEET(3)
+#endif
+  int first_row = slice * OWN_ROWS;
+  STORE_SUMS(own, OWN_ROWS, 2)
+#else
+  const int first_row = 0;
+  STORE_SUMS(sums, THREAD_ROWS, THREAD_COLUMNS / 4)
+#endif
 }
 
 #undef LEFT_LANES
 #undef LEFT_ROW
 #undef LEFT_TERM
+#undef LEFT_NEAR
 #undef RIGHT_LANES
 #undef RIGHT_COLUMN
 #undef RIGHT_TERM
+#undef RIGHT_NEAR
+#undef SIDE_BY_SIDE
+#undef STORE_SUMS
+#undef OWN_ROWS
+#undef OTHER_SUMS
+#undef MEET

@@ -90,6 +90,18 @@ TEST(Product, ATileFitsTheDevice) {
     }
 }
 
+// Few tiles per unit: more invocations per sum hide latencies, and load less code.
+TEST(Product, ShortOnesHaveFewSumsPerInvocation) {
+  FusionOptions options;
+  options.region_shared_bytes = 49152;
+  options.most_invocations = 1024;
+  for (const ProductShape& shape : {ProductShape{1, 2048, 768, 256}, {1, 2048, 256, 1024}}) {
+    const ProductTile tile = tile_of(shape);
+    EXPECT_LE(tile.thread_rows * tile.thread_columns, 32) << product_tile_text(tile);
+    EXPECT_EQ(product_stretches(shape, options, Stretched::tiles), 1);
+  }
+}
+
 TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
   FusionOptions options;
   const ProductShape gradient{1, 256, 256, 16384};

@@ -15,20 +15,37 @@ namespace imprint::graph {
 namespace {
 
 // Measurements of a tile on an NVIDIA H200 (driver 580): its speed relative to the device's arithmetic, on
-// products of 4096 with many tiles per unit, and how many tiles fit on a unit.
+// products with many tiles per unit, and how many tiles fit on a unit.
 struct Measured {
   ProductTile tile;
   double efficiency;
   double resident;
 };
-constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 2}, Measured{{64, 128, 16, 8, 8}, 0.67, 4},
-                            Measured{{64, 64, 16, 8, 8}, 0.65, 6}, Measured{{64, 64, 16, 4, 8}, 0.54, 4},
-                            Measured{{32, 64, 16, 4, 4}, 0.46, 6}};
+constexpr std::array kTiles{
+    Measured{{128, 128, 16, 8, 16}, 0.70, 2}, Measured{{64, 128, 16, 8, 8}, 0.68, 4},
+    Measured{{64, 64, 16, 8, 8}, 0.67, 6},    Measured{{64, 64, 32, 8, 8, MatrixUnits::none, 4}, 0.63, 2},
+    Measured{{64, 64, 16, 4, 8}, 0.66, 4},    Measured{{32, 64, 16, 4, 4}, 0.60, 6}};
 
-// Cycles per turn of a workgroup alone on a unit: memory latency and two barriers, then the multiply-adds of
-// one invocation. One workgroup has too few invocations to hide their latency.
-constexpr double kTurnCycles = 700, kCyclesPerOperation = 1.25;
+// Fitted to 35 products of a language model on an H100, each with every tile. Cycles per turn of a workgroup
+// alone on a unit: memory latency and two barriers, then the multiply-adds of one invocation. One workgroup
+// has too few invocations to hide their latency.
+constexpr double kTurnCycles = 270, kCyclesPerOperation = 1.18;
 constexpr double kLanes = 128;  // multiply-adds per unit and cycle
+constexpr double kIssuers = 4;  // of a unit, each for its own subgroups
+// To start, to load the code of each multiply-add from memory, and per sum that is stored.
+constexpr double kStartCycles = 2000, kCyclesOfCode = 15, kCyclesPerSum = 1;
+
+// Per turn, without waiting.
+double turn_cycles(const Measured& measured, const FusionOptions& options) {
+  const ProductTile& tile = measured.tile;
+  const double operations =
+      tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
+  return operations / (kLanes * measured.efficiency);
+}
+
+double fixed_cycles(const ProductTile& tile) {
+  return kStartCycles + kCyclesOfCode * tile.thread_rows * tile.thread_columns * tile.depth / tile.slices;
+}
 
 double cycles(const ProductShape& shape, const Measured& measured, const FusionOptions& options) {
   const ProductTile& tile = measured.tile;
@@ -36,28 +53,31 @@ double cycles(const ProductShape& shape, const Measured& measured, const FusionO
                steps = std::ceil(static_cast<double>(shape.depth) / tile.depth);
   const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / units);  // per unit
   const double alone =
-      kTurnCycles + kCyclesPerOperation * tile.thread_rows * tile.thread_columns * tile.depth;
-  const double operations =
-      tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
-  const double together = operations / (kLanes * measured.efficiency);
-  return steps * std::max(std::ceil(workgroups / measured.resident) * alone, workgroups * together);
+      kTurnCycles + kCyclesPerOperation * tile.thread_rows * tile.thread_columns * tile.depth / tile.slices;
+  const double rounds = std::ceil(workgroups / measured.resident), together = turn_cycles(measured, options);
+  if (options.product_turn_operations > 0 || tile.units != MatrixUnits::none)
+    return steps * std::max(rounds * alone, workgroups * together);
+  const double subgroups = tile.invocations() / 32.0,
+               busiest = std::ceil(workgroups * subgroups / kIssuers) * kIssuers / subgroups;
+  return steps * std::max(rounds * alone, busiest * together) + fixed_cycles(tile) +
+         workgroups * kCyclesPerSum * tile.rows * tile.columns;
 }
 
 // Cycles of several products in one dispatch, whose workgroups fill the units together.
 double cycles_together(const std::vector<ProductShape>& shapes, const Measured& measured,
                        const FusionOptions& options) {
   const ProductTile& tile = measured.tile;
-  const double operations =
-      tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
-  double turns = 0, most = 0;
+  double turns = 0, most = 0, workgroups = 0;
   for (const ProductShape& shape : shapes) {
-    turns += static_cast<double>(tile_count(shape, tile)) *
-             std::ceil(static_cast<double>(shape.depth) / tile.depth);
+    const double own = static_cast<double>(tile_count(shape, tile));
+    workgroups += own;
+    turns += own * std::ceil(static_cast<double>(shape.depth) / tile.depth);
     most = std::max(most,
                     cycles({1, tile.rows, tile.columns, shape.depth}, measured, options));  // per workgroup
   }
-  return std::max(
-      most, turns / static_cast<double>(options.region_groups) * operations / (kLanes * measured.efficiency));
+  const double units = static_cast<double>(options.region_groups);
+  return std::max(most, turns / units * turn_cycles(measured, options) + fixed_cycles(tile) +
+                            workgroups / units * kCyclesPerSum * tile.rows * tile.columns);
 }
 
 constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 2};
@@ -146,6 +166,12 @@ std::int64_t shared_bytes(const ProductTile& tile) {
 
 bool fits_device(const ProductTile& tile, const FusionOptions& options) {
   return shared_bytes(tile) <= options.region_shared_bytes && tile.invocations() <= options.most_invocations;
+}
+
+// Tiles without slices have at most as many invocations as every device can have.
+bool fits(const ProductTile& tile, const FusionOptions& options) {
+  return shared_bytes(tile) <= options.region_shared_bytes &&
+         (tile.slices == 1 || tile.invocations() <= options.most_invocations);
 }
 
 // Whether a product of places by channels was measured with the tile. With the older extension no other one
@@ -361,7 +387,8 @@ std::string product_tile_text(const ProductTile& tile) {
   for (std::int32_t extent : {tile.rows, tile.columns, tile.depth}) text += std::to_string(extent) + " x ";
   return text.substr(0, text.size() - 3) + " by " + std::to_string(tile.thread_rows) + " x " +
          std::to_string(tile.thread_columns) +
-         (tile.units == MatrixUnits::none       ? ""
+         (tile.slices > 1                       ? " in " + std::to_string(tile.slices) + " slices"
+          : tile.units == MatrixUnits::none     ? ""
           : tile.units == MatrixUnits::subgroup ? " on matrix units"
                                                 : " as a matrix");
 }
@@ -411,7 +438,7 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 &&
                         measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
-    if (shared_bytes(measured.tile) <= options.region_shared_bytes)  // smaller tiles fit everywhere
+    if (fits(measured.tile, options))
       add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) *
                              (has_units || has_workgroups ? kBesideUnits : 1));
   }
@@ -483,8 +510,7 @@ namespace {
 double least_cycles(const ProductShape& shape, const FusionOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const Measured& measured : kTiles)
-    if (shared_bytes(measured.tile) <= options.region_shared_bytes)
-      least = std::min(least, cycles(shape, measured, options));
+    if (fits(measured.tile, options)) least = std::min(least, cycles(shape, measured, options));
   return least;
 }
 

@@ -145,8 +145,9 @@ struct ProductTile {
   std::int32_t rows = 0, columns = 0, depth = 0;
   std::int32_t thread_rows = 0, thread_columns = 0;
   MatrixUnits units = MatrixUnits::none;
+  std::int32_t slices = 1;  // groups of invocations that share the terms of each turn
 
-  std::int32_t invocations() const { return rows / thread_rows * (columns / thread_columns); }
+  std::int32_t invocations() const { return rows / thread_rows * (columns / thread_columns) * slices; }
   bool operator==(const ProductTile&) const = default;
 };
 
