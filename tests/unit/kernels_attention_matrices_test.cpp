@@ -40,6 +40,7 @@ std::vector<DispatchSource> build_attention(const std::vector<Tensor>& outputs,
   options.region_shared_bytes = options.pages.shared_bytes = 49152;
   DispatchLimits limits;
   limits.matrix_dialect = dialect;
+  limits.invocations = static_cast<std::uint32_t>(options.most_invocations);
   const Schedule schedule = fuse(graph, request, options).value();
   return build_dispatches(graph, schedule, limits, [](const Place&) { return 0; }).value();
 }

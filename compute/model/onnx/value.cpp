@@ -84,6 +84,15 @@ Tensor list_of(const std::vector<SymbolicInt>& symbols, const Shape& shape) {
   return imprint::reshape(imprint::concat(scalars, 0), shape);
 }
 
+// Why int64 cannot hold an array's numbers as they were read; empty if it can.
+std::string unfit_numbers(const HostArray& array) {
+  if (array.type != ElementType::uint64) return {};
+  const auto large = std::ranges::find_if(array.ints, [](std::int64_t x) { return x < 0; });
+  if (large == array.ints.end()) return {};
+  return text("found the number ", static_cast<std::uint64_t>(*large),
+              ", expected at most 2^63 - 1. Store it as int64 or float32");
+}
+
 }  // namespace
 
 bool is_float(ElementType type) {
@@ -206,11 +215,7 @@ Result<HostArray> host_array(const TensorData& tensor) {
     default:
       widen<std::int64_t>(tensor, array.ints);
   }
-  if (tensor.type == ElementType::uint64)
-    if (const auto large = std::ranges::find_if(array.ints, [](std::int64_t x) { return x < 0; });
-        large != array.ints.end())
-      return fail(text("found the number ", static_cast<std::uint64_t>(*large),
-                       ", expected at most 2^63 - 1. Store it as int64 or float32"));
+  if (const std::string refusal = unfit_numbers(array); !refusal.empty()) return fail(refusal);
   return array;
 }
 

@@ -75,8 +75,13 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
   graph.state.push_back({"generator", generator});
   std::optional<Recall> recall;
   if (records_steps() && spec.follow_changes) recall.emplace(spec, network.change_epsilon(), graph);
-  const Tensor rows = recall ? recall->draw(generator.value(), intake.filled)
-                             : memory.draw_rows(generator.value(), intake.filled, intake.next_row);
+  const auto rows_of = [&] {
+    if (recall) return recall->draw(generator.value(), intake.filled);
+    if (draws_newest()) return memory.draw_rows(generator.value(), intake.filled, intake.next_row);
+    return random_integers(generator.value(), {brains, spec.batch_size}, reshape(intake.filled, {brains, 1}),
+                           0);
+  };
+  const Tensor rows = rows_of();
   const std::int64_t arriving = intake.rows.extent(0) / brains;
   Tensor changed;
   if (recall)

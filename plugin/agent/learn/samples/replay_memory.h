@@ -37,10 +37,9 @@ class ReplayMemory {
   explicit ReplayMemory(const BrainSpec& spec);
 
   // Rows of a minibatch, int32 [P, B], each drawn from all that is remembered. Of a memory of more than
-  // kNewest
-  // * kNewestPart samples one part in kNewestPart is drawn from the newest kNewest. Else a brain that
-  // remembers thousands of words would hardly see the few that a new person says, and learn a new trick by
-  // them late or never. filled, next_row: int32 [P]. Uses the generator's stream 0.
+  // kNewest * kNewestPart samples, one part in kNewestPart is drawn from the newest kNewest. Otherwise a
+  // brain that remembers thousands of words hardly sees a new person's few, and learns a new trick late or
+  // never. filled, next_row: int32 [P]. Uses the generator's stream 0.
   static constexpr std::int32_t kNewest = 64, kNewestPart = 8;
   Tensor draw_rows(const Tensor& generator, const Tensor& filled, const Tensor& next_row) const;
   // rows: int32 [P, n] of each brain's memory.
