@@ -9,78 +9,15 @@
 
 #include "compute/graph/axis_map.h"
 #include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/tile_cost.h"
 #include "compute/graph/strides.h"
 
 namespace imprint::graph {
 namespace {
 
-// Measurements of a tile on an NVIDIA H200 (driver 580): its speed relative to the device's arithmetic, on
-// products with many tiles per unit, and how many tiles fit on a unit.
-struct Measured {
-  ProductTile tile;
-  double efficiency;
-  double resident;
-};
-constexpr std::array kTiles{
-    Measured{{128, 128, 16, 8, 16}, 0.70, 2}, Measured{{64, 128, 16, 8, 8}, 0.68, 4},
-    Measured{{64, 64, 16, 8, 8}, 0.67, 6},    Measured{{64, 64, 32, 8, 8, MatrixUnits::none, 4}, 0.63, 2},
-    Measured{{64, 64, 16, 4, 8}, 0.66, 4},    Measured{{32, 64, 16, 4, 4}, 0.60, 6}};
+using namespace tile_cost;
 
-// Fitted to 35 products of a language model on an H100, each with every tile. Cycles per turn of a workgroup
-// alone on a unit: memory latency and two barriers, then the multiply-adds of one invocation. One workgroup
-// has too few invocations to hide their latency.
-constexpr double kTurnCycles = 270, kCyclesPerOperation = 1.18;
-constexpr double kLanes = 128;  // multiply-adds per unit and cycle
-constexpr double kIssuers = 4;  // of a unit, each for its own subgroups
-// To start, to load the code of each multiply-add from memory, and per sum that is stored.
-constexpr double kStartCycles = 2000, kCyclesOfCode = 15, kCyclesPerSum = 1;
-
-// Per turn, without waiting.
-double turn_cycles(const Measured& measured, const FusionOptions& options) {
-  const ProductTile& tile = measured.tile;
-  const double operations =
-      tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
-  return operations / (kLanes * measured.efficiency);
-}
-
-double fixed_cycles(const ProductTile& tile) {
-  return kStartCycles + kCyclesOfCode * tile.thread_rows * tile.thread_columns * tile.depth / tile.slices;
-}
-
-double cycles(const ProductShape& shape, const Measured& measured, const FusionOptions& options) {
-  const ProductTile& tile = measured.tile;
-  const double units = static_cast<double>(options.region_groups),
-               steps = std::ceil(static_cast<double>(shape.depth) / tile.depth);
-  const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / units);  // per unit
-  const double alone =
-      kTurnCycles + kCyclesPerOperation * tile.thread_rows * tile.thread_columns * tile.depth / tile.slices;
-  const double rounds = std::ceil(workgroups / measured.resident), together = turn_cycles(measured, options);
-  if (options.product_turn_operations > 0 || tile.units != MatrixUnits::none)
-    return steps * std::max(rounds * alone, workgroups * together);
-  const double subgroups = tile.invocations() / 32.0,
-               busiest = std::ceil(workgroups * subgroups / kIssuers) * kIssuers / subgroups;
-  return steps * std::max(rounds * alone, busiest * together) + fixed_cycles(tile) +
-         workgroups * kCyclesPerSum * tile.rows * tile.columns;
-}
-
-// Cycles of several products in one dispatch, whose workgroups fill the units together.
-double cycles_together(const std::vector<ProductShape>& shapes, const Measured& measured,
-                       const FusionOptions& options) {
-  const ProductTile& tile = measured.tile;
-  double turns = 0, most = 0, workgroups = 0;
-  for (const ProductShape& shape : shapes) {
-    const double own = static_cast<double>(tile_count(shape, tile));
-    workgroups += own;
-    turns += own * std::ceil(static_cast<double>(shape.depth) / tile.depth);
-    most = std::max(most,
-                    cycles({1, tile.rows, tile.columns, shape.depth}, measured, options));  // per workgroup
-  }
-  const double units = static_cast<double>(options.region_groups);
-  return std::max(most, turns / units * turn_cycles(measured, options) + fixed_cycles(tile) +
-                            workgroups / units * kCyclesPerSum * tile.rows * tile.columns);
-}
-
-constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 2};
+constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 3.0, 2};
 
 // Launch cost of a dependent kernel, in cycles. Bytes per cycle between one unit and the memory that all
 // units share.
@@ -169,7 +106,8 @@ bool fits_device(const ProductTile& tile, const FusionOptions& options) {
 }
 
 // Tiles without slices have at most as many invocations as every device can have.
-bool fits(const ProductTile& tile, const FusionOptions& options) {
+bool fits(const ProductTile& tile, const FusionOptions& options, bool of_windows) {
+  if (of_windows && tile.slices > 1) return false;
   return shared_bytes(tile) <= options.region_shared_bytes &&
          (tile.slices == 1 || tile.invocations() <= options.most_invocations);
 }
@@ -238,12 +176,23 @@ UnitMemory unit_memory(const ProductTile& tile) {
   return memory;
 }
 
+namespace {
+
+bool reads_windows(const Graph& graph, NodeIndex node) {
+  while (graph[node].kind() == OpKind::view && graph[node].op != Op::window) node = graph[node].inputs[0];
+  return graph[node].op == Op::window;
+}
+
+}  // namespace
+
 ProductShape product_shape(const Graph& graph, NodeIndex matmul) {
   const Shape& shape = graph[matmul].shape;
   const int rank = shape.rank();
   ProductShape product{1, shape[rank - 2], shape[rank - 1], fold_length(graph, matmul)};
   for (int axis = 0; axis < rank - 2; ++axis) product.batch *= shape[axis];
   if (joins_columns(graph, matmul)) product.columns *= std::exchange(product.batch, 1);
+  product.of_windows =
+      reads_windows(graph, graph[matmul].inputs[0]) || reads_windows(graph, graph[matmul].inputs[1]);
   return product;
 }
 
@@ -438,7 +387,7 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 &&
                         measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
-    if (fits(measured.tile, options))
+    if (fits(measured.tile, options, shape.of_windows))
       add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) *
                              (has_units || has_workgroups ? kBesideUnits : 1));
   }
@@ -510,7 +459,8 @@ namespace {
 double least_cycles(const ProductShape& shape, const FusionOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const Measured& measured : kTiles)
-    if (fits(measured.tile, options)) least = std::min(least, cycles(shape, measured, options));
+    if (fits(measured.tile, options, shape.of_windows))
+      least = std::min(least, cycles(shape, measured, options));
   return least;
 }
 

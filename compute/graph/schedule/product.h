@@ -31,6 +31,7 @@ UnitMemory unit_memory(const ProductTile& tile);
 // `batch` products of rows x depth by depth x columns.
 struct ProductShape {
   std::int64_t batch = 1, rows = 0, columns = 0, depth = 0;
+  bool of_windows = false;  // of a convolution: an operand is a view of windows
 };
 ProductShape product_shape(const Graph& graph, NodeIndex matmul);
 // Whether all products of a batch have one left operand, and tiles would not fit their columns: the columns

@@ -1,0 +1,97 @@
+#pragma once
+// What a product of float32 costs with a tile, in cycles of a unit.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/product.h"
+
+namespace imprint::graph::tile_cost {
+
+// Measurements of a tile on an NVIDIA H200 (driver 580): its speed relative to the device's arithmetic, on
+// products with many tiles per unit, that of products of windows (0: not measured), and how many tiles fit on
+// a unit.
+struct Measured {
+  ProductTile tile;
+  double efficiency, of_windows;
+  double resident;
+};
+inline constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 0.70, 2},
+                                   Measured{{64, 128, 16, 8, 8}, 0.68, 0.67, 4},
+                                   Measured{{64, 64, 16, 8, 8}, 0.67, 0.65, 6},
+                                   Measured{{64, 64, 32, 8, 8, MatrixUnits::none, 4}, 0.63, 0, 2},
+                                   Measured{{64, 64, 16, 4, 8}, 0.66, 0.54, 4},
+                                   Measured{{32, 64, 16, 4, 4}, 0.60, 0.46, 6}};
+
+// Fitted to 35 times on an H100: five products of a language model, each with seven tiles. Cycles per turn of
+// a workgroup alone on a unit: memory latency and two barriers, then the multiply-adds of one invocation. One
+// workgroup has too few invocations to hide their latency.
+inline constexpr double kTurnCycles = 270, kCyclesPerOperation = 1.18;
+inline constexpr double kLanes = 128;  // multiply-adds per unit and cycle
+inline constexpr double kIssuers = 4;  // of a unit, each for its own subgroups
+// To start, to load the code of each multiply-add from memory, and per sum that is stored.
+inline constexpr double kStartCycles = 2000, kCyclesOfCode = 15, kCyclesPerSum = 1;
+
+// The same of windows, by an older fit to convolutions. With the constants above the gradients of nine
+// convolutions took 9 % longer.
+inline constexpr double kWindowTurnCycles = 700, kWindowCyclesPerOperation = 1.25;
+
+// Per turn, without waiting.
+inline double turn_cycles(const Measured& measured, double efficiency, const FusionOptions& options) {
+  const ProductTile& tile = measured.tile;
+  const double operations =
+      tile.rows * tile.columns * tile.depth + tile.invocations() * options.product_turn_operations;
+  return operations / (kLanes * efficiency);
+}
+
+inline double fixed_cycles(const ProductTile& tile) {
+  return kStartCycles + kCyclesOfCode * tile.thread_rows * tile.thread_columns * tile.depth / tile.slices;
+}
+
+inline double cycles(const ProductShape& shape, const Measured& measured, const FusionOptions& options) {
+  const ProductTile& tile = measured.tile;
+  const double units = static_cast<double>(options.region_groups),
+               steps = std::ceil(static_cast<double>(shape.depth) / tile.depth);
+  const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / units);  // per unit
+  const double alone =
+      kTurnCycles + kCyclesPerOperation * tile.thread_rows * tile.thread_columns * tile.depth / tile.slices;
+  const double rounds = std::ceil(workgroups / measured.resident);
+  if (shape.of_windows) {
+    const double in_turn =
+        kWindowTurnCycles + kWindowCyclesPerOperation * tile.thread_rows * tile.thread_columns * tile.depth;
+    return steps *
+           std::max(rounds * in_turn, workgroups * turn_cycles(measured, measured.of_windows, options));
+  }
+  const double together = turn_cycles(measured, measured.efficiency, options);
+  if (options.product_turn_operations > 0 || tile.units != MatrixUnits::none)
+    return steps * std::max(rounds * alone, workgroups * together);
+  const double subgroups = tile.invocations() / 32.0,
+               busiest = std::ceil(workgroups * subgroups / kIssuers) * kIssuers / subgroups;
+  return steps * std::max(rounds * alone, busiest * together) + fixed_cycles(tile) +
+         workgroups * kCyclesPerSum * tile.rows * tile.columns;
+}
+
+// Cycles of several products in one dispatch, whose workgroups fill the units together.
+inline double cycles_together(const std::vector<ProductShape>& shapes, const Measured& measured,
+                              const FusionOptions& options) {
+  const ProductTile& tile = measured.tile;
+  double turns = 0, most = 0, workgroups = 0;
+  for (const ProductShape& shape : shapes) {
+    const double own = static_cast<double>(tile_count(shape, tile));
+    workgroups += own;
+    turns += own * std::ceil(static_cast<double>(shape.depth) / tile.depth);
+    most = std::max(most, cycles({1, tile.rows, tile.columns, shape.depth, shape.of_windows}, measured,
+                                 options));  // per workgroup
+  }
+  const double units = static_cast<double>(options.region_groups);
+  const bool of_windows = std::ranges::any_of(shapes, &ProductShape::of_windows);
+  if (of_windows) return std::max(most, turns / units * turn_cycles(measured, measured.of_windows, options));
+  return std::max(most, turns / units * turn_cycles(measured, measured.efficiency, options) +
+                            fixed_cycles(tile) +
+                            workgroups / units * kCyclesPerSum * tile.rows * tile.columns);
+}
+
+}  // namespace imprint::graph::tile_cost
