@@ -100,7 +100,7 @@ Result<> CpuProgram::plan_part(ProgramGraph given, Part& part) {
                       text("program '", part.name, "': found ", end_of(given.inputs), " bytes of inputs and ",
                            end_of(given.outputs), " bytes of outputs in ", amount(source.slot_count, "slot"),
                            ", expected at most ", left,
-                           " bytes, which the memory cap leaves. Use smaller shapes, or raise the cap."));
+                           " bytes, which the memory cap leaves. Use smaller shapes, or raise the cap"));
   auto made = cpu::Executable::compile(part.graph, part.schedule, left - slots, runtime_.pool());
   if (!made) return make_error(made.error().code, "program '" + part.name + "': " + made.error().message);
   part.executable = std::move(*made);

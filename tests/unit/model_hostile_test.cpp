@@ -349,8 +349,8 @@ TEST(HostileExtents, NamesOfAxesAreSharedByThreads) {
 
 // ---- work that limits count ----
 
-std::uint64_t work_of(const OnnxBuilder& builder) {
-  const ImportedModel model = test::must_import(builder, {{"x", {1, 1}}});
+std::uint64_t work_of(const OnnxBuilder& builder, const Shape& shape = {1, 1}) {
+  const ImportedModel model = test::must_import(builder, {{"x", shape}});
   const auto runtime = Runtime::create_on_cpu();
   const ProgramDescription description{
       .name = "work", .inputs = model.input_tensors(), .outputs = model.output_tensors()};
@@ -378,6 +378,16 @@ TEST(HostileWork, CastsCount) { EXPECT_GE(work_of(of_a_million("Cast", 100)), 10
 TEST(HostileWork, AFunctionCountsSeveralTimes) {
   EXPECT_GE(work_of(of_a_million("Erf", 1)), 16'000'000u);
   EXPECT_LE(work_of(of_a_million("Abs", 1)), 4'000'000u);
+}
+
+TEST(HostileWork, FarReadsCount) {
+  const auto transposed = [](const std::vector<std::int64_t>& axes) {
+    OnnxBuilder b;
+    b.input("x", {"A", "B", "C"}).node("Transpose", {"x"}, {"t"}, {OnnxBuilder::list("perm", axes)});
+    return b.node("Neg", {"t"}, {"y"}).output("y");
+  };
+  EXPECT_GE(work_of(transposed({2, 1, 0}), {100, 100, 100}), 10'000'000u);
+  EXPECT_LE(work_of(transposed({1, 0, 2}), {100, 100, 100}), 2'000'000u);
 }
 
 TEST(HostileWork, PlacesCount) { EXPECT_GE(work_of(of_a_million("Trilu", 1)), 4'000'000u); }

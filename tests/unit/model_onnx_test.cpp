@@ -4,10 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "compute/model/files/file.h"
+#include "compute/model/files/stored_size.h"
+#include "compute/model/onnx/format/tensor_data.h"
 #include "compute/model/onnx/import.h"
 #include "tests/unit/model_onnx_run.h"
 
@@ -476,7 +480,8 @@ class External : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  static OnnxBuilder builder(const std::string& location, const std::string& length = "8") {
+  static OnnxBuilder builder(const std::string& location, const std::string& length = "8",
+                             const std::string& read = "w") {
     OnnxBuilder out;
     out.graph_field(5, [&](protozero::pbf_writer& tensor) {
       tensor.add_int64(1, 2);
@@ -490,7 +495,7 @@ class External : public testing::Test {
       }
       tensor.add_int32(14, 1);
     });
-    return out.node("Neg", {"w"}, {"y"}).output("y");
+    return out.node("Neg", {read}, {"y"}).output("y");
   }
   Result<onnx::Model> load(const OnnxBuilder& from) {
     const std::string path = (folder_ / "model" / "m.onnx").string();
@@ -529,6 +534,28 @@ TEST_F(External, StaysInsideTheFolder) {
   EXPECT_EQ(load(builder("none.bin")).error().code, ErrorCode::not_found);
   EXPECT_EQ(load(builder("w.bin", "12")).error().code, ErrorCode::corrupt_file);
   EXPECT_EQ(load(builder("w.bin", "x")).error().code, ErrorCode::corrupt_file);
+}
+
+// A sparse file takes no room on the disk or in an archive.
+TEST_F(External, LimitsFollowFromTheBytesOnTheDisk) {
+  const auto counted = [&](const OnnxBuilder& from) {
+    EXPECT_TRUE(load(from).ok());
+    std::uint64_t found = 0;
+    const auto limit = [&](std::uint64_t stored) { return found = stored, 0; };
+    const auto model = onnx::load_with_limit((folder_ / "model" / "m.onnx").string(), limit);
+    EXPECT_EQ(model.ok() ? ErrorCode::internal : model.error().code, ErrorCode::out_of_host_memory);
+    return found;
+  };
+  const auto on_disk = [&](const char* name) {
+    const auto stored = stored_size((folder_ / "model" / name).string());
+    EXPECT_TRUE(stored.ok());
+    return std::min<std::uint64_t>(8, stored ? *stored : 0);  // of a tensor of 8 bytes
+  };
+  std::ofstream(folder_ / "model" / "sparse.bin").close();
+  std::filesystem::resize_file(folder_ / "model" / "sparse.bin", 1 << 20);
+  EXPECT_EQ(counted(builder("w.bin")), on_disk("w.bin"));
+  EXPECT_EQ(counted(builder("sparse.bin")), on_disk("sparse.bin"));
+  EXPECT_EQ(counted(builder("w.bin", "8", "x").input("x", {"1"})), 0u) << "no node reads it";
 }
 
 TEST_F(External, CannotBeReadFromBytesAlone) {

@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <string_view>
 
 #include "compute/base/saturated.h"
 #include "compute/base/text.h"
 #include "compute/model/files/file.h"
+#include "compute/model/onnx/format/tensor_data.h"
 
 namespace imprint::tools {
 namespace {
@@ -16,11 +18,8 @@ constexpr std::uint64_t kGiga = 1'000'000'000;
 // A file's own tensors take up to 8 times their bytes in it.
 constexpr std::uint64_t kTensorBytes = 8;
 
-std::uint64_t tensor_bytes(const onnx::Graph& graph) {
-  std::uint64_t bytes = 0;
-  for (const onnx::TensorData& tensor : graph.initializers) bytes += tensor.bytes.size();
-  return bytes;
-}
+// Where an error tells the caller of a library what to do.
+constexpr std::string_view kLibraryRemedy = ". Use smaller shapes, or";
 
 }  // namespace
 
@@ -42,13 +41,14 @@ void add_work_limit_option(CLI::App& command, FileLimits& limits) {
 }
 
 Result<onnx::Model> load_limited(const std::string& path, FileLimits& limits) {
-  const std::uint64_t most_external = (limits.most_mib > 0 ? limits.most_mib : kMostMib) << 20;
-  IMPRINT_ASSIGN(onnx::Model model, onnx::load(path, most_external));
-  IMPRINT_ASSIGN(const std::uint64_t own, file_size(path));
-  const std::uint64_t mib = std::max(own, tensor_bytes(model.graph) / kTensorBytes) >> 20;
-  if (limits.most_mib == 0) limits.most_mib = std::min(kMostMib, kSmallMib + kMibPerMib * mib);
-  if (limits.most_gop == 0) limits.most_gop = std::min(kMostGop, kSmallGop + kGopPerMib * mib);
-  return model;
+  const Result<std::uint64_t> own = file_size(path);
+  const auto most_external = [&](std::uint64_t stored) {
+    const std::uint64_t mib = std::max(own ? *own : 0, stored / kTensorBytes) >> 20;
+    if (limits.most_mib == 0) limits.most_mib = std::min(kMostMib, kSmallMib + kMibPerMib * mib);
+    if (limits.most_gop == 0) limits.most_gop = std::min(kMostGop, kSmallGop + kGopPerMib * mib);
+    return limits.bytes();
+  };
+  return with_remedy(onnx::load_with_limit(path, most_external), limits);
 }
 
 Result<> check_work(const std::string& path, const FileLimits& limits, const ProgramStats& stats,
@@ -76,7 +76,8 @@ Result<> check_memory(const std::string& path, const FileLimits& limits, const P
 Error with_remedy(const Error& error, const FileLimits& limits) {
   if (error.code != ErrorCode::out_of_device_memory && error.code != ErrorCode::out_of_host_memory)
     return error;
-  return make_error(error.code, text(error.message, ". The limit is ", limits.most_mib,
+  const std::string found = error.message.substr(0, error.message.find(kLibraryRemedy));
+  return make_error(error.code, text(found, ". The limit is ", limits.most_mib,
                                      " MiB. If you trust the file, raise --most-mib"));
 }
 

@@ -15,8 +15,8 @@ class App;
 namespace imprint::tools {
 
 // Without numbers on the command line a small file gets little: 48 MiB and 1 billion operations, and for each
-// MiB of the file and an eighth of its external tensors 64 MiB and 100 billion more, up to 4 GiB and 100,000
-// billion.
+// MiB of the file, or of an eighth of what external tensors that a node reads take on the disk, 64 MiB and
+// 100 billion more, up to 4 GiB and 100,000 billion.
 struct FileLimits {
   std::uint64_t most_mib = 0, most_gop = 0;  // 0: by the file
   std::uint64_t bytes() const { return most_mib << 20; }

@@ -204,6 +204,21 @@ double work_of_page(const Graph& graph, NodeIndex index) {
   return kPerElement * elements;
 }
 
+// Work of one element: less where several neighbours of the result are neighbours in the source.
+double work_of_permute(const Graph& graph, const GraphNode& node) {
+  constexpr double kFar = 10, kNear = 0.5;
+  const Shape& source = graph[node.inputs[0]].shape;
+  std::int64_t run = 1;
+  int from = source.rank() - 1;
+  for (int axis = node.shape.rank() - 1; axis >= 0; --axis) {
+    if (node.shape[axis] == 1) continue;
+    while (source[from] == 1) --from;
+    if (node.ints[static_cast<std::size_t>(axis)] != from) break;
+    run *= source[from--];
+  }
+  return std::max(kNear, kFar / static_cast<double>(std::max<std::int64_t>(1, run)));
+}
+
 // Work of one element.
 double work_of(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
@@ -212,6 +227,7 @@ double work_of(const Graph& graph, NodeIndex index) {
   constexpr double kRemainder = 2000;  // a step for each bit of a quotient, which may have 270
   const bool is_remainder = node.op == Op::fmod || node.op == Op::remainder;
   if (is_remainder && node.dtype == DType::float32) return kRemainder;
+  if (node.op == Op::permute) return work_of_permute(graph, node);
   return node.op == Op::iota ? 1 : op_cost(graph, index);
 }
 
@@ -229,7 +245,13 @@ double task_operations(const Graph& graph, const Schedule& schedule, const Task&
 
 double task_work(const Graph& graph, const Schedule& schedule, const Task& task) {
   constexpr double kTask = 100;
-  return kTask + counted_of_task(graph, schedule, task, [&](NodeIndex node) { return work_of(graph, node); });
+  // A product reads far elements once, when it packs them.
+  const bool packs =
+      std::ranges::any_of(task.members, [&](NodeIndex member) { return graph[member].op == Op::matmul; });
+  const auto work = [&](NodeIndex node) {
+    return packs && graph[node].op == Op::permute ? op_cost(graph, node) : work_of(graph, node);
+  };
+  return kTask + counted_of_task(graph, schedule, task, work);
 }
 
 }  // namespace imprint::graph

@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "compute/model/files/file.h"
+#include "compute/model/files/stored_size.h"
 
 #if defined(_WIN32)
 #ifndef NOMINMAX
@@ -85,6 +86,26 @@ Result<SharedBytes> map_file(const std::string& path) {
     return make_error(ErrorCode::io, "cannot map '" + path + "': " + std::system_category().message(number));
   const auto* begin = static_cast<const std::byte*>(view.get());
   return SharedBytes(std::span(begin, size), std::move(view));
+}
+
+Result<std::uint64_t> stored_size(const std::string& path) {
+  const auto failed = [&](int number) {
+    return make_error(ErrorCode::io, "cannot read '" + path + "': " + std::system_category().message(number));
+  };
+#if defined(_WIN32)
+  const std::filesystem::path where(std::u8string(path.begin(), path.end()));
+  DWORD high = 0;
+  SetLastError(NO_ERROR);
+  const DWORD low = GetCompressedFileSizeW(where.c_str(), &high);
+  if (const DWORD number = GetLastError(); low == INVALID_FILE_SIZE && number != NO_ERROR)
+    return failed(static_cast<int>(number));
+  return std::uint64_t{high} << 32 | low;
+#else
+  constexpr std::uint64_t kBlock = 512;  // of st_blocks, on each system that Imprint runs on
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return failed(errno);
+  return kBlock * static_cast<std::uint64_t>(status.st_blocks);
+#endif
 }
 
 }  // namespace imprint

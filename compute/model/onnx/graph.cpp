@@ -97,6 +97,7 @@ BodyFacts& ImportState::facts_of(const Graph& body) {
   BodyFacts& facts = entry->second;
   if (!fresh) return facts;
   NameSet made, used;
+  std::vector<const BodyFacts*> nested_facts;
   for (const TensorData& tensor : body.initializers) made.insert(tensor.name);
   for (const ValueInfo& input : body.inputs) made.insert(input.name);
   for (const std::string_view name : made) facts.parts += parts_of(name);
@@ -109,7 +110,7 @@ BodyFacts& ImportState::facts_of(const Graph& body) {
     for (const Attribute& attribute : node.attributes)
       for (const Graph& nested : attribute.graphs) {
         const BodyFacts& inner = facts_of(nested);
-        used.insert(inner.captured.begin(), inner.captured.end());
+        nested_facts.push_back(&inner);
         facts.parts += inner.parts;
       }
   }
@@ -117,9 +118,21 @@ BodyFacts& ImportState::facts_of(const Graph& body) {
     facts.parts += parts_of(output.name);  // each is a value of its own, also of one name
     used.insert(output.name);
   }
-  for (const std::string_view name : used)
-    if (!name.empty() && !made.contains(name)) facts.captured.push_back(name);
-  std::ranges::sort(facts.captured);  // messages depend on it
+  // In order, since messages depend on it. Names of one nested body are in order already.
+  std::vector<std::string_view>& captured = facts.captured;
+  const auto add = [&](std::string_view name) {
+    if (!name.empty() && !made.contains(name)) captured.push_back(name);
+  };
+  for (const std::string_view name : used) add(name);
+  std::ranges::sort(captured);
+  const auto own = static_cast<std::ptrdiff_t>(captured.size());
+  for (const BodyFacts* inner : nested_facts)
+    for (const std::string_view name : inner->captured) add(name);
+  const std::ranges::subrange others(captured.begin() + own, captured.end());
+  if (!std::ranges::is_sorted(others)) std::ranges::sort(others);
+  std::ranges::inplace_merge(captured, others.begin());
+  const auto repeated = std::ranges::unique(captured);
+  captured.erase(repeated.begin(), repeated.end());
   return facts;
 }
 

@@ -6,10 +6,13 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <string_view>
+#include <unordered_set>
 
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/files/file.h"
+#include "compute/model/files/stored_size.h"
 
 namespace imprint::onnx {
 namespace {
@@ -117,21 +120,35 @@ ElementType element_type(safetensors::Type type) {
 // The files that hold a model's external tensors. Each is mapped once.
 class ExternalFiles {
  public:
-  ExternalFiles(const fs::path& folder, std::uint64_t most_bytes)
-      : most_bytes_(most_bytes), left_(most_bytes) {
+  explicit ExternalFiles(const fs::path& folder) {
     std::error_code code;
     base_ = fs::canonical(folder.empty() ? fs::path(".") : folder, code);
+  }
+
+  void set_limit(std::uint64_t most_bytes) { most_bytes_ = left_ = most_bytes; }
+
+  // A location that leads elsewhere counts nothing. read_into refuses it.
+  void count(const TensorData& tensor) {
+    if (!tensor.external) return;
+    if (const auto path = find(tensor))
+      files_[**path].counted += stored_bytes(tensor.type, static_cast<std::uint64_t>(tensor.element_count()));
+  }
+
+  std::uint64_t counted_on_disk() const {
+    std::uint64_t sum = 0;
+    for (const auto& [path, file] : files_)
+      if (const auto stored = stored_size(utf8_of(path))) sum += std::min(*stored, file.counted);
+    return sum;
   }
 
   Result<> read_into(TensorData& tensor) {
     if (!tensor.external) return {};
     const ExternalData& external = *tensor.external;
     IMPRINT_ASSIGN(const fs::path* path, find(tensor));
-    const auto [entry, fresh] = files_.try_emplace(*path);
-    auto& [bytes, read] = entry->second;
-    if (fresh) {
-      const std::u8string utf8 = path->u8string();
-      IMPRINT_ASSIGN(bytes, map_file({utf8.begin(), utf8.end()}));
+    auto& [bytes, is_mapped, read, counted] = files_[*path];
+    if (!is_mapped) {
+      IMPRINT_ASSIGN(bytes, map_file(utf8_of(*path)));
+      is_mapped = true;
     }
     const std::uint64_t wanted =
         stored_bytes(tensor.type, static_cast<std::uint64_t>(tensor.element_count()));
@@ -190,12 +207,18 @@ class ExternalFiles {
     return &paths_.emplace(location, target).first->second;
   }
 
-  std::uint64_t most_bytes_, left_;
+  static std::string utf8_of(const fs::path& path) {
+    const std::u8string utf8 = path.u8string();
+    return {utf8.begin(), utf8.end()};
+  }
+
+  std::uint64_t most_bytes_ = 0, left_ = 0;
   fs::path base_;
   std::map<std::string, fs::path, std::less<>> paths_;  // by location; never erased, so pointers stay
   struct File {
     SharedBytes bytes;
-    std::uint64_t read = 0;  // bytes of tensors
+    bool is_mapped = false;
+    std::uint64_t read = 0, counted = 0;  // bytes of tensors
   };
   std::map<fs::path, File> files_;
 };
@@ -223,6 +246,27 @@ Result<> load_external(ExternalFiles& files, Model& model) {
     IMPRINT_CHECK(load_external(files, function.defaults));
   }
   return {};
+}
+
+using Names = std::unordered_set<std::string_view>;
+
+void add_reads(const Graph& graph, Names& names) {
+  for (const ValueInfo& output : graph.outputs) names.insert(output.name);
+  for (const Node& node : graph.nodes) {
+    names.insert(node.inputs.begin(), node.inputs.end());
+    for (const Attribute& attribute : node.attributes)
+      for (const Graph& body : attribute.graphs) add_reads(body, names);
+  }
+}
+
+void count_external(ExternalFiles& files, const Graph& graph, const Names& names) {
+  for (const TensorData& tensor : graph.initializers)
+    if (tensor.external && names.contains(tensor.name)) files.count(tensor);
+  for (const Node& node : graph.nodes)
+    for (const Attribute& attribute : node.attributes) {
+      for (const TensorData& tensor : attribute.tensors) files.count(tensor);
+      for (const Graph& body : attribute.graphs) count_external(files, body, names);
+    }
 }
 
 }  // namespace
@@ -275,6 +319,10 @@ TensorData tensor_data(std::string name, const safetensors::Array& array) {
 }
 
 Result<Model> load(const std::string& path, std::uint64_t most_external_bytes) {
+  return load_with_limit(path, [&](std::uint64_t) { return most_external_bytes; });
+}
+
+Result<Model> load_with_limit(const std::string& path, const ExternalLimit& most_external_bytes) {
   IMPRINT_ASSIGN(std::vector<std::byte> bytes, read_file(path));
   auto model = parse_in_place(std::move(bytes));
   const auto in_file = [&](const Error& error) {
@@ -282,7 +330,11 @@ Result<Model> load(const std::string& path, std::uint64_t most_external_bytes) {
   };
   if (!model) return in_file(model.error());
   const fs::path folder = fs::path(std::u8string(path.begin(), path.end())).parent_path();
-  ExternalFiles files(folder, most_external_bytes);
+  ExternalFiles files(folder);
+  Names names;
+  add_reads(model->graph, names);
+  count_external(files, model->graph, names);
+  files.set_limit(most_external_bytes(files.counted_on_disk()));
   if (auto status = load_external(files, *model); !status) return in_file(status.error());
   return model;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,5 +30,10 @@ Result<> fill_bytes(TensorData& tensor, TypedFields fields);
 
 // An array of a safetensors file.
 TensorData tensor_data(std::string name, const safetensors::Array& array);
+
+// load (proto.h) whose most_external_bytes follows from the bytes that external tensors take on the disk, of
+// tensors that a node or an output reads. A sparse file takes few.
+using ExternalLimit = std::function<std::uint64_t(std::uint64_t stored_bytes)>;
+Result<Model> load_with_limit(const std::string& path, const ExternalLimit& most_external_bytes);
 
 }  // namespace imprint::onnx
