@@ -228,6 +228,8 @@ double work_of(const Graph& graph, NodeIndex index) {
   const bool is_remainder = node.op == Op::fmod || node.op == Op::remainder;
   if (is_remainder && node.dtype == DType::float32) return kRemainder;
   if (node.op == Op::permute) return work_of_permute(graph, node);
+  constexpr double kChosenRead = 6;  // wherever an index leads
+  if (node.op == Op::take || node.op == Op::gather) return kChosenRead;
   return node.op == Op::iota ? 1 : op_cost(graph, index);
 }
 

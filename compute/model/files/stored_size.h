@@ -1,5 +1,5 @@
 #pragma once
-// What a file takes on the disk.
+// Size of a file on the disk.
 
 #include <cstdint>
 #include <string>
