@@ -72,7 +72,8 @@ void imp_page(int group) {
       [[unroll]] for (int j = 0; j < kAcross; ++j) {
 #ifndef MASKED
         vec4 weights = exp2(fma(scores[i * kAcross + j], vec4(POWERS), vec4(-POWERS * now)));
-#else  // all keys so far may be hidden: a fused product of kUnseen differs from `POWERS * now` by its rounding
+#else
+        // All keys so far may be hidden, and kUnseen fused differs from `POWERS * now` by its rounding.
         vec4 weights = exp2((scores[i * kAcross + j] - now) * POWERS);
         [[unroll]] for (int c = 0; c < 4; ++c) if (!sees(first_query + 4 * y + i, first_key + LINE(j, c)))
             weights[c] = 0.0;

@@ -185,8 +185,9 @@ struct ConvertChoices {
   FileLimits limits;
 };
 
-// An exported model is a graph, its bytes, and read again to count its nodes.
-constexpr std::uint64_t kFormsOfFile = 3;
+// An exported model is a graph and its bytes, beside the imported one, whose constants are of the host and of
+// a graph.
+constexpr std::uint64_t kFormsOfFile = 6;
 
 std::optional<safetensors::Type> type_of(onnx::ElementType type) {
   using enum onnx::ElementType;
@@ -221,8 +222,12 @@ weights::File weights_of(const onnx::Model& model) {
   return file;
 }
 
-// The model as Imprint computes it, for these shapes.
-Result<> convert_model(const ConvertChoices& choices) {
+struct Converted {
+  std::vector<std::byte> file;
+  std::size_t nodes = 0;  // of the model that was read
+};
+
+Result<Converted> converted(const ConvertChoices& choices) {
   FileLimits limits = choices.limits;
   IMPRINT_ASSIGN(const onnx::Model model, load_limited(choices.model, limits));
   const ImportOptions options{.constant_limit_bytes = limits.bytes()};
@@ -232,11 +237,16 @@ Result<> convert_model(const ConvertChoices& choices) {
   what.constant_limit_bytes = limits.bytes() / kFormsOfFile;
   for (const ImportedValue& input : imported.inputs) what.inputs.push_back({input.name, input.tensor});
   for (const ImportedValue& output : imported.outputs) what.outputs.push_back({output.name, output.tensor});
-  IMPRINT_ASSIGN(const std::vector<std::byte> file, with_remedy(export_onnx(what), limits));
-  IMPRINT_ASSIGN(const onnx::Model written, onnx::parse(file));
-  IMPRINT_CHECK(write_file_atomic(choices.out, file));
-  std::printf("%zu nodes become %zu, %zu bytes\n", model.graph.nodes.size(), written.graph.nodes.size(),
-              file.size());
+  IMPRINT_ASSIGN(std::vector<std::byte> file, with_remedy(export_onnx(what), limits));
+  return Converted{std::move(file), model.graph.nodes.size()};
+}
+
+// The model as Imprint computes it, for these shapes. It is gone before the file is read again.
+Result<> convert_model(const ConvertChoices& choices) {
+  IMPRINT_ASSIGN(const Converted made, converted(choices));
+  IMPRINT_ASSIGN(const onnx::Model written, onnx::parse(made.file));
+  IMPRINT_CHECK(write_file_atomic(choices.out, made.file));
+  std::printf("%zu nodes become %zu, %zu bytes\n", made.nodes, written.graph.nodes.size(), made.file.size());
   return {};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a product of float32 costs with a tile, in cycles of a unit.
+// Cost of a product of float32 with each tile, in cycles of a unit.
 
 #include <algorithm>
 #include <array>

@@ -20,8 +20,8 @@ using onnx::Value;
 
 // Constants that one import may compute: kFoldBytes, and each weight rearranged kFoldsPerWeight times. A
 // number of 4 or 8 bits takes many times its bytes, so that these weights are rearranged less often.
-constexpr std::uint64_t kFoldBytes = 40 << 20;
-constexpr std::uint64_t kFoldsPerWeight = 4;
+constexpr std::uint64_t kFoldBytes = 32 << 20;
+constexpr std::uint64_t kFoldsPerWeight = 4, kFoldsPerPackedWeight = 1;
 constexpr std::uint64_t kMostHeldPerByte = 8;
 constexpr std::int64_t kOperations = 1 << 16;  // of the graph, beyond a few per node
 constexpr std::uint64_t kFreeOperations = 1 << 15;
@@ -35,8 +35,8 @@ onnx::ImportBudget budget_of(const onnx::Graph& graph, const ImportOptions& opti
     const std::int64_t elements = onnx::stored_elements(tensor);
     const bool is_packed = tensor.type == ElementType::int4 || tensor.type == ElementType::uint4;
     const std::uint64_t stored = is_packed ? (tensor.bytes.size() + 1) / 2 : tensor.bytes.size();
-    budget.folded_bytes +=
-        kFoldsPerWeight * std::min(onnx::held_bytes(tensor.type, elements), kMostHeldPerByte * stored);
+    budget.folded_bytes += (is_packed ? kFoldsPerPackedWeight : kFoldsPerWeight) *
+                           std::min(onnx::held_bytes(tensor.type, elements), kMostHeldPerByte * stored);
   }
   return budget;
 }
