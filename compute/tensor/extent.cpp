@@ -26,6 +26,13 @@ struct Entry {
 constexpr std::size_t kChunk = 256;  // entries never move: they are read without the lock
 
 struct Names {
+  Names() = default;
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+  ~Names() {
+    for (const std::atomic<Entry*>& chunk : chunks) delete[] chunk.load();
+  }
+
   std::mutex mutex;  // of all but the entries that have holders
   std::array<std::atomic<Entry*>, (kMostNames + 1) / kChunk> chunks{};
   std::map<std::vector<AxisPart>, std::uint16_t> known;
@@ -52,9 +59,21 @@ struct Names {
   }
 };
 
+// A library that is unloaded leaves no memory behind. But names that static objects hold may be given back
+// after this destructor: then the table stays.
+struct KeptNames {
+  KeptNames() = default;
+  KeptNames(const KeptNames&) = delete;
+  KeptNames& operator=(const KeptNames&) = delete;
+  ~KeptNames() {
+    if (names->free.size() + 1 == names->made) delete names;
+  }
+  Names* const names = new Names;
+};
+
 Names& names() {
-  static Names* const kept = new Names;  // also while static objects are destroyed
-  return *kept;
+  static const KeptNames kept;
+  return *kept.names;
 }
 
 // A part without a name that follows a named one is a factor of it. Nothing: a number is out of range.
@@ -117,8 +136,8 @@ std::uint64_t made_axis_names() { return named_here; }
 const NamedAxis& named_axis(const AxisName& name) { return AxisName::axis(name.entry_); }
 
 const NamedAxis& AxisName::axis(std::uint16_t entry) noexcept {
-  static const NamedAxis* const kNone = new NamedAxis;
-  return entry == 0 ? *kNone : names()[entry].axis;
+  static const NamedAxis kNone;
+  return entry == 0 ? kNone : names()[entry].axis;
 }
 
 void AxisName::hold(std::uint16_t entry) noexcept {

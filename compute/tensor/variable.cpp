@@ -1,4 +1,5 @@
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <unordered_set>
@@ -18,27 +19,28 @@ struct LiveZeros {
   std::unordered_set<const std::byte*> begins;
 };
 
-// Never destroyed: variables of static duration may end later.
-LiveZeros& live_zeros() {
-  static auto* const live = new LiveZeros;
-  return *live;
+// Variables of static duration may end later: each block keeps it.
+const std::shared_ptr<LiveZeros>& live_zeros() {
+  static const auto live = std::make_shared<LiveZeros>();
+  return live;
 }
 
 class ZeroBlock {
  public:
   explicit ZeroBlock(std::size_t size) : bytes_(make_zeroed_bytes(size)) {
-    const std::lock_guard lock(live_zeros().mutex);
-    live_zeros().begins.insert(bytes_.get());
+    const std::lock_guard lock(live_->mutex);
+    live_->begins.insert(bytes_.get());
   }
   ZeroBlock(const ZeroBlock&) = delete;
   ZeroBlock& operator=(const ZeroBlock&) = delete;
   ~ZeroBlock() {
-    const std::lock_guard lock(live_zeros().mutex);
-    live_zeros().begins.erase(bytes_.get());
+    const std::lock_guard lock(live_->mutex);
+    live_->begins.erase(bytes_.get());
   }
   const std::byte* begin() const { return bytes_.get(); }
 
  private:
+  std::shared_ptr<LiveZeros> live_ = live_zeros();
   ZeroedBytes bytes_;
 };
 
@@ -50,8 +52,9 @@ SharedBytes known_zeros(std::size_t size) {
 }
 
 bool are_known_zeros(const SharedBytes& bytes) {
-  const std::lock_guard lock(live_zeros().mutex);
-  return live_zeros().begins.contains(bytes.data());
+  LiveZeros& live = *live_zeros();
+  const std::lock_guard lock(live.mutex);
+  return live.begins.contains(bytes.data());
 }
 
 }  // namespace tensor
