@@ -16,6 +16,7 @@ namespace {
 // The least work of a program whose steps threads share. In a smaller one data takes longer from core to core
 // than a step on one of them; in a larger one small steps are shared too, where their data is.
 constexpr std::int64_t kLeastShared = std::int64_t{1} << 18;
+constexpr std::int64_t kSecondCache = std::int64_t{1} << 18;  // elements
 
 }  // namespace
 
@@ -26,7 +27,6 @@ Lowering::Lowering(const Graph& graph, const Schedule& schedule, Executable& int
       kernels_(kernels()),
       written_(graph.nodes.size(), 0),
       readers_(graph.nodes.size(), kNoReader) {
-  constexpr std::int64_t kSecondCache = std::int64_t{1} << 18;  // elements
   std::int64_t constants = 0, others = graph.size();
   const auto read = [&](NodeIndex node, std::int64_t reader) {
     std::int64_t& known = readers_[at(node)];
@@ -221,16 +221,28 @@ Result<> Lowering::compute_product(NodeIndex node, std::int32_t into) {
                 std::array{into, left.buffer, windows->matrices.buffer});
     return {};
   }
-  IMPRINT_ASSIGN(Strided right, find(entry.inputs[1]));
-  const int last = right.shape.rank() - 1;
-  const bool is_one = right.shape.element_count() == right.shape[last] * right.shape[last - 1];
-  if (constants_stay_ && is_one && right.strides[at(last)] != 1)  // small: each run would transpose it
-    right = constant_copy(right, right.shape).value_or(right);
+  IMPRINT_ASSIGN(const Strided right, find_right(entry.inputs[1]));
   auto whole = find_whole(right, false);
   if (!whole) whole = find_whole(left, true);
   add_product(node, product_step(left, right, into, kernels_, product_options(node, std::move(whole))),
               std::array{into, left.buffer, right.buffer});
   return {};
+}
+
+// The right operand of a product. Constants that stay in the caches are copied row by row, each once:
+// otherwise each run would transpose them.
+Result<Strided> Lowering::find_right(NodeIndex node) {
+  IMPRINT_ASSIGN(const Strided found, find(node));
+  const int last = found.shape.rank() - 1;
+  const std::int64_t elements = found.shape.element_count();
+  const bool is_one = elements == found.shape[last] * found.shape[last - 1];
+  if (!constants_stay_ || !is_one || found.strides[at(last)] == 1) return found;
+  if (const auto known = dense_.find(node); known != dense_.end()) return known->second;
+  if (turned_ + elements > kSecondCache) return found;
+  const auto copy = constant_copy(found, found.shape);
+  if (!copy) return found;
+  turned_ += elements;
+  return dense_.emplace(node, *copy).first->second;
 }
 
 // Windows are views whose last axes are short. A fold over those runs along them at every position. With the

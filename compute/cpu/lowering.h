@@ -33,6 +33,7 @@ class Lowering {
   bool is_packed(graph::NodeIndex node, const graph::Place& place) const;
   Result<Strided> find(graph::NodeIndex node);  // computes the value first where it has no memory
   Result<Strided> find_row_major(graph::NodeIndex node);
+  Result<Strided> find_right(graph::NodeIndex node);
   Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
   Result<> compute_product(graph::NodeIndex node, std::int32_t into);
   Result<> compute_reduce(graph::NodeIndex node, std::int32_t into);
@@ -95,6 +96,7 @@ class Lowering {
   std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;   // values without memory in the schedule
   std::unordered_map<std::uint64_t, std::int32_t> buffer_of_place_;  // by kind and index
   bool constants_stay_ = false;                                      // in the caches, from run to run
+  std::int64_t turned_ = 0;  // elements of constants that find_right copied
   std::int32_t buffer_count_ = 0;
   struct ArenaValue {
     std::int32_t buffer;

@@ -22,7 +22,8 @@ using Word [[gnu::may_alias]] = std::uint32_t;
 Word word_of(double value, DType dtype);
 
 // The memory of a run, as one thread sees it. The executable numbers the buffers. The workspace belongs to
-// the running step on this thread: kBlock elements per register of a chain, or kMatmulScratch.
+// the running step on this thread: kBlock elements per register of a chain, kMatmulScratch of a product, or
+// both for a product with a chain.
 struct Memory {
   std::byte* const* buffers = nullptr;
   std::byte* workspace = nullptr;

@@ -480,7 +480,7 @@ Result<QuantisedModel> quantise_onnx(std::span<const std::byte> file, const onnx
   for (const onnx::TensorData& tensor : model.graph.initializers)
     if (!names.insert(tensor.name).second)
       return make_error(ErrorCode::corrupt_file, text("file: found two initializers ", quote(tensor.name),
-                                                      ", expected names of one each"));
+                                                      ", expected each name once. Rename one"));
   try {
     return Quantiser(model, options).run(file);
   } catch (const protozero::exception& damage) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "compute/program/program.h"
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"
@@ -60,6 +62,34 @@ TEST(CpuMemory, VariablesAreCappedAndComeFree) {
     EXPECT_TRUE(runtime->place(Variable::zeros("more", {1})).ok());
     runtime->set_cpu_memory_cap(kCap);
   }
+}
+
+// An unrolled loop multiplies by the same weights, turned, in each of its steps.
+TEST(CpuMemory, AConstantThatProductsReadTurnedIsCopiedOnce) {
+  constexpr std::int64_t kSize = 256;
+  constexpr std::size_t kBytes = kSize * kSize * sizeof(float);
+  const std::vector<float> numbers(static_cast<std::size_t>(kSize * kSize), 0.01f);
+  const Tensor x = input("x", {2, kSize}), weights = Tensor::from(numbers, {kSize, kSize});
+  Tensor last = x;
+  for (int step = 0; step < 32; ++step) last = tanh(matmul(last, transpose(weights)));
+  const auto runtime = Runtime::create_on_cpu({}, 4 * kBytes);
+  const auto program =
+      Program::compile(*runtime, {.name = "steps", .inputs = {x}, .outputs = {last}, .slot_count = 1});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+}
+
+// Their parts are constants of their own.
+TEST(CpuMemory, FewCopiesOfConstantsAreMade) {
+  constexpr std::int64_t kSize = 256, kParts = 64;
+  const std::vector<float> numbers(static_cast<std::size_t>(kSize * (kSize + kParts)), 0.01f);
+  const Tensor x = input("x", {2, kSize}), weights = Tensor::from(numbers, {kSize + kParts, kSize});
+  std::vector<Tensor> results;
+  for (std::int64_t part = 0; part < kParts; ++part)
+    results.push_back(matmul(x, transpose(narrow(weights, 0, part, kSize))));
+  const auto runtime = Runtime::create_on_cpu({}, 4 << 20);
+  const auto program =
+      Program::compile(*runtime, {.name = "parts", .inputs = {x}, .outputs = results, .slot_count = 1});
+  EXPECT_TRUE(program.ok()) << program.error().message;
 }
 
 TEST(CpuMemory, WithoutACapNothingIsRefused) {

@@ -90,7 +90,7 @@ std::string unfit_numbers(const HostArray& array) {
   const auto large = std::ranges::find_if(array.ints, [](std::int64_t x) { return x < 0; });
   if (large == array.ints.end()) return {};
   return text("found the number ", static_cast<std::uint64_t>(*large),
-              ", expected at most 2^63 - 1. Store it as int64 or float32");
+              ", expected at most 2^63 - 1. Store the tensor as float32");
 }
 
 }  // namespace
