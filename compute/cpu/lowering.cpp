@@ -212,18 +212,18 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
 }
 
 Result<> Lowering::compute_product(NodeIndex node, std::int32_t into) {
-  const GraphNode& entry = graph_[node];
-  IMPRINT_ASSIGN(const auto windows, find_windows(entry.inputs[1]));
-  IMPRINT_ASSIGN(const Strided left, find(entry.inputs[0]));
+  const NodeIndex of_left = graph_[node].inputs[0], of_right = graph_[node].inputs[1];
+  IMPRINT_ASSIGN(const auto windows, find_windows(of_right));
+  IMPRINT_ASSIGN(const Strided left, find(of_left));
   if (windows) {
-    add_product(node,
-                product_step(left, *windows, into, kernels_, product_options(node, find_whole(left, true))),
+    auto whole = find_whole(of_left, left, true);
+    add_product(node, product_step(left, *windows, into, kernels_, product_options(node, std::move(whole))),
                 std::array{into, left.buffer, windows->matrices.buffer});
     return {};
   }
-  IMPRINT_ASSIGN(const Strided right, find_right(entry.inputs[1]));
-  auto whole = find_whole(right, false);
-  if (!whole) whole = find_whole(left, true);
+  IMPRINT_ASSIGN(const Strided right, find_right(of_right));
+  auto whole = find_whole(of_right, right, false);
+  if (!whole) whole = find_whole(of_left, left, true);
   add_product(node, product_step(left, right, into, kernels_, product_options(node, std::move(whole))),
               std::array{into, left.buffer, right.buffer});
   return {};
@@ -393,12 +393,14 @@ std::optional<Strided> Lowering::constant_copy(const Strided& from, const Shape&
   return to;
 }
 
-std::shared_ptr<const WholeOperand> Lowering::find_whole(const Strided& operand, bool left) {
+std::shared_ptr<const WholeOperand> Lowering::find_whole(NodeIndex node, const Strided& operand, bool left) {
   if (!constants_.contains(operand.buffer)) return nullptr;
+  const auto [known, fresh] = whole_.try_emplace({node, left});
+  if (!fresh) return known->second;
   const auto* const buffer = reinterpret_cast<const float*>(executable_.buffers_[at(operand.buffer)]);
-  auto whole = whole_operand(buffer, operand, left, kernels_);
-  if (whole) executable_.constant_copy_bytes_ += whole->numbers.size() * sizeof(std::int32_t);
-  return whole;
+  known->second = whole_operand(buffer, operand, left, kernels_);
+  if (known->second) executable_.constant_copy_bytes_ += known->second->numbers.size() * sizeof(std::int32_t);
+  return known->second;
 }
 
 Result<std::optional<WindowMatrix>> Lowering::find_windows(NodeIndex node) {

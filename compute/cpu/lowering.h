@@ -3,10 +3,13 @@
 // read element by element. Where it is read at other indices, it is computed once into arena memory.
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "compute/cpu/executable.h"
@@ -49,8 +52,8 @@ class Lowering {
   Result<> compute_into(graph::NodeIndex node, const Strided& to);
   // A copy that is made once, if it is of a constant.
   std::optional<Strided> constant_copy(const Strided& from, const Shape& shape);
-  // The operand of a product, if it is a constant of whole numbers.
-  std::shared_ptr<const WholeOperand> find_whole(const Strided& operand, bool left);
+  // The operand of a product, if it is a constant of whole numbers: one for all products that read it.
+  std::shared_ptr<const WholeOperand> find_whole(graph::NodeIndex node, const Strided& operand, bool left);
   ProductOptions product_options(graph::NodeIndex node, std::shared_ptr<const WholeOperand> whole) const;
   // Windows of an image that are the right operand of a product.
   Result<std::optional<WindowMatrix>> find_windows(graph::NodeIndex node);
@@ -106,8 +109,10 @@ class Lowering {
   std::vector<std::int32_t> arena_index_;       // per buffer: index in arena_, or -1
   std::vector<std::uint8_t> is_variable_;       // per buffer
   std::unordered_set<std::int32_t> constants_;  // buffers
-  std::int64_t workspace_ = kMatmulScratch;     // elements
-  ProductStep* product_ = nullptr;              // the last step, if it is a product
+  // By node and side; null: it has other numbers.
+  std::map<std::pair<graph::NodeIndex, bool>, std::shared_ptr<const WholeOperand>> whole_;
+  std::int64_t workspace_ = kMatmulScratch;  // elements
+  ProductStep* product_ = nullptr;           // the last step, if it is a product
   const graph::Task* product_task_ = nullptr;
   bool product_has_one_reader_ = false;
 };

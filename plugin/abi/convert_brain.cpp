@@ -42,7 +42,7 @@ Result<> take(const void* options, agent::BrainSpec& spec) {
   agent::each_option(given, spec, [&taken](const char* name, auto value, auto& field) {
     if constexpr (std::is_same_v<decltype(field), bool&>)
       if (taken) taken = check_flag(kCall, name, value);
-    field = static_cast<std::remove_reference_t<decltype(field)>>(value);
+    agent::take_option(name, value, field);
   });
   return taken;
 }
@@ -108,9 +108,7 @@ Result<> take_self_play(const void* self_play, agent::BrainSpec& spec) {
     return refuse(kCall,
                   "imp_self_play_options::pool_size: found 0, expected 1 to 64. Remove the struct for a "
                   "brain without self-play.");
-  spec.pool_size = given.pool_size;
-  spec.pool_period = given.pool_period;
-  spec.newest_share = given.newest_share;
+  agent::each_self_play_option(given, spec, agent::take_option);
   return {};
 }
 
@@ -123,7 +121,7 @@ Result<> take_groups(const void* groups, agent::BrainSpec& spec) {
     return refuse(kCall,
                   "imp_group_options::group_size: found 0, expected 2 to 1024. Remove the struct for a "
                   "brain without groups.");
-  spec.group_size = given.group_size;
+  agent::each_group_option(given, spec, agent::take_option);
   return {};
 }
 
@@ -138,12 +136,7 @@ Result<> take_beside(const Chain& chain, agent::BrainSpec& spec) {
       return refuse(kCall,
                     "imp_demonstration_options::capacity: found 0, expected 1 or more. Remove the "
                     "struct for a brain without demonstrations.");
-    spec.demonstration_capacity = given.capacity;
-    spec.demonstration_batch = given.batch_size;
-    spec.pretraining = given.pretraining;
-    spec.demonstration_half_life = given.half_life;
-    spec.demonstration_strength = given.strength;
-    spec.demonstration_margin = given.margin;
+    agent::each_demonstration_option(given, spec, agent::take_option);
   }
   if (!chain.signals) return {};
   IMPRINT_ASSIGN(const imp_signal_options given,
@@ -154,14 +147,7 @@ Result<> take_beside(const Chain& chain, agent::BrainSpec& spec) {
     return refuse(kCall,
                   "curiosity_strength, imitation_strength: found 0 for both, expected a signal. Set "
                   "one, or remove imp_signal_options.");
-  spec.curiosity = static_cast<agent::Curiosity>(given.curiosity);
-  spec.reward_strength = given.reward_strength;
-  spec.curiosity_strength = given.curiosity_strength;
-  spec.curiosity_discount = given.curiosity_discount;
-  spec.imitation_strength = given.imitation_strength;
-  spec.imitation_discount = given.imitation_discount;
-  spec.signal_size = given.hidden_size;
-  spec.signal_rate = given.learning_rate;
+  agent::each_signal_option(given, spec, agent::take_option);
   return {};
 }
 

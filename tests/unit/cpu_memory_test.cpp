@@ -78,6 +78,19 @@ TEST(CpuMemory, AConstantThatProductsReadTurnedIsCopiedOnce) {
   EXPECT_TRUE(program.ok()) << program.error().message;
 }
 
+// As weights of 8 bits are, which products pack in pairs.
+TEST(CpuMemory, AConstantOfWholeNumbersIsPackedOnce) {
+  constexpr std::int64_t kSize = 256;
+  const std::vector<float> numbers(static_cast<std::size_t>(kSize * kSize), 3.0f);
+  const Tensor x = input("x", {2, kSize}), weights = Tensor::from(numbers, {kSize, kSize});
+  Tensor last = x;
+  for (int step = 0; step < 64; ++step) last = tanh(matmul(last, weights));
+  const auto runtime = Runtime::create_on_cpu({}, kCap);
+  const auto program =
+      Program::compile(*runtime, {.name = "steps", .inputs = {x}, .outputs = {last}, .slot_count = 1});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+}
+
 // Their parts are constants of their own.
 TEST(CpuMemory, FewCopiesOfConstantsAreMade) {
   constexpr std::int64_t kSize = 256, kParts = 64;

@@ -39,9 +39,13 @@ Taker number(T& into) {
   return [&into](const nlohmann::json& value) { return take_number(value, into); };
 }
 
+// A field of the C interface: 0 or 1 there.
 Taker flag(bool& into) {
   return [&into](const nlohmann::json& value) -> std::string {
-    return value.is_boolean() ? (into = value.get<bool>(), "") : "true or false";
+    const bool is_number = value.is_number_unsigned() && value.get<std::uint64_t>() <= 1;
+    if (!value.is_boolean() && !is_number) return "true or false";
+    into = is_number ? value.get<std::uint64_t>() == 1 : value.get<bool>();
+    return {};
   };
 }
 
@@ -121,17 +125,33 @@ Taker object(Takers fields) {
   };
 }
 
+template <class T>
+Taker option(T& into) {
+  if constexpr (std::is_same_v<T, bool>)
+    return flag(into);
+  else if constexpr (std::is_same_v<T, agent::Curiosity>)
+    return word(into, agent::Curiosity::surprise, agent::curiosity_name);
+  else
+    return number(into);
+}
+
 template <class Options>
 void add_options(const Options& defaults, agent::BrainSpec& spec, Takers& takers) {
   agent::each_option(defaults, spec, [&takers](const char* name, auto by_default, auto& field) {
-    if constexpr (std::is_same_v<decltype(field), bool&>) {
-      field = by_default != 0;
-      takers[name] = flag(field);
-    } else {
-      field = by_default;
-      takers[name] = number(field);
-    }
+    agent::take_option(name, by_default, field);
+    takers[name] = option(field);
   });
+}
+
+// A struct beside the learner's options: an object without a field has the struct's default for it.
+template <class Options, class Each>
+Taker beside(const Options& defaults, agent::BrainSpec& spec, Each each) {
+  Takers takers;
+  each(defaults, spec, [&takers](const char* name, auto, auto& field) { takers[name] = option(field); });
+  return [=, &spec, fields = object(std::move(takers))](const nlohmann::json& value) {
+    each(defaults, spec, agent::take_option);
+    return fields(value);
+  };
 }
 
 // The options of a learner; sets their defaults.
@@ -180,24 +200,10 @@ Takers fields_of(BrainFile& brain) {
       {"learner", word(s.learner, agent::kLastLearner, agent::learner_name)},
       {"snapshot_count", number(s.snapshot_count)},
       {"fall_back", flag(s.fall_back)},
-      {"demonstrations", object({{"capacity", number(s.demonstration_capacity)},
-                                 {"batch_size", number(s.demonstration_batch)},
-                                 {"pretraining", number(s.pretraining)},
-                                 {"half_life", number(s.demonstration_half_life)},
-                                 {"strength", number(s.demonstration_strength)},
-                                 {"margin", number(s.demonstration_margin)}})},
-      {"groups", object({{"group_size", number(s.group_size)}})},
-      {"self_play", object({{"pool_size", number(s.pool_size)},
-                            {"pool_period", number(s.pool_period)},
-                            {"newest_share", number(s.newest_share)}})},
-      {"signals", object({{"reward_strength", number(s.reward_strength)},
-                          {"curiosity", word(s.curiosity, agent::Curiosity::surprise, agent::curiosity_name)},
-                          {"curiosity_strength", number(s.curiosity_strength)},
-                          {"curiosity_discount", number(s.curiosity_discount)},
-                          {"imitation_strength", number(s.imitation_strength)},
-                          {"imitation_discount", number(s.imitation_discount)},
-                          {"hidden_size", number(s.signal_size)},
-                          {"learning_rate", number(s.signal_rate)}})},
+      {"demonstrations", beside(imp_demonstration_options_init(), s, agent::each_demonstration_option)},
+      {"groups", beside(imp_group_options_init(), s, agent::each_group_option)},
+      {"self_play", beside(imp_self_play_options_init(), s, agent::each_self_play_option)},
+      {"signals", beside(imp_signal_options_init(), s, agent::each_signal_option)},
       {"observations",
        [&brain](const nlohmann::json& value) -> std::string {
          std::vector<std::uint32_t> extents;

@@ -166,7 +166,7 @@ std::string schema_json(const BrainSpec& spec) {
   if (!seen.scale.empty()) json += ", \"observation_scale\": " + list_json(seen.scale);
   if (seen.stack > 1) json += text(", \"stack\": ", seen.stack);
   if (!seen.streams.empty()) json += ", \"streams\": " + streams_json(seen.streams);
-  if (spec.pictures_as_bytes) json += ", \"pictures_as_bytes\": 1";
+  if (spec.pictures_as_bytes) json += ", \"pictures_as_bytes\": true";
   json +=
       text(", \"goal_count\": ", spec.goal_count, ", \"branch_sizes\": ", list_json(spec.action.branch_sizes),
            ", \"continuous_count\": ", spec.action.continuous_count,

@@ -65,6 +65,8 @@ enum class Cell : std::uint8_t { none, gru, lstm };
 // In the order of imp_curiosity.
 enum class Curiosity : std::uint8_t { novelty, surprise };
 
+// Defaults are for C++ that makes a spec by hand, as tests do. brain_create and imprint bake take those of
+// the C structs' init functions (option_fields.h).
 struct BrainSpec {
   std::string name = "brain";
   ObservationSpec observation;

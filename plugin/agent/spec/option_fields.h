@@ -3,6 +3,7 @@
 // so one list serves brain_create and the files of imprint bake.
 
 #include <cstddef>
+#include <type_traits>
 
 #include "plugin/agent/spec/brain_spec.h"
 
@@ -21,6 +22,20 @@ namespace imprint::agent {
   FIELD(normalise_rewards) FIELD(rate_decisions) FIELD(slow_noise) \
   FIELD(entropy_per_action) \
   FIELD(thompson) FIELD(drift)
+
+// Members of the structs beside a learner's options, and the fields of BrainSpec that take them.
+#define IMPRINT_DEMONSTRATION_FIELDS(FIELD) \
+  FIELD(capacity, demonstration_capacity) FIELD(batch_size, demonstration_batch) \
+  FIELD(pretraining, pretraining) FIELD(half_life, demonstration_half_life) \
+  FIELD(strength, demonstration_strength) FIELD(margin, demonstration_margin)
+#define IMPRINT_SIGNAL_FIELDS(FIELD) \
+  FIELD(reward_strength, reward_strength) FIELD(curiosity, curiosity) \
+  FIELD(curiosity_strength, curiosity_strength) FIELD(curiosity_discount, curiosity_discount) \
+  FIELD(imitation_strength, imitation_strength) FIELD(imitation_discount, imitation_discount) \
+  FIELD(hidden_size, signal_size) FIELD(learning_rate, signal_rate)
+#define IMPRINT_SELF_PLAY_FIELDS(FIELD) \
+  FIELD(pool_size, pool_size) FIELD(pool_period, pool_period) FIELD(newest_share, newest_share)
+#define IMPRINT_GROUP_FIELDS(FIELD) FIELD(group_size, group_size)
 // clang-format on
 
 // Stands for the value of any member.
@@ -59,5 +74,26 @@ void each_option(const Options& given, BrainSpec& spec, Visit&& visit) {
   IMPRINT_OPTION_FIELDS(IMPRINT_FIELD)
 #undef IMPRINT_FIELD
 }
+
+// For each field of a struct beside them.
+#define IMPRINT_ONE(...) +1
+#define IMPRINT_FIELD(name, field) visit(#name, given.name, spec.field);
+#define IMPRINT_EACH(each, FIELDS)                                                                      \
+  inline constexpr auto each = []<class Options>(const Options& given, BrainSpec& spec, auto&& visit) { \
+    static_assert(member_count<Options>() == 1 FIELDS(IMPRINT_ONE), #FIELDS " misses a member");        \
+    FIELDS(IMPRINT_FIELD)                                                                               \
+  };
+IMPRINT_EACH(each_demonstration_option, IMPRINT_DEMONSTRATION_FIELDS)
+IMPRINT_EACH(each_signal_option, IMPRINT_SIGNAL_FIELDS)
+IMPRINT_EACH(each_self_play_option, IMPRINT_SELF_PLAY_FIELDS)
+IMPRINT_EACH(each_group_option, IMPRINT_GROUP_FIELDS)
+#undef IMPRINT_EACH
+#undef IMPRINT_FIELD
+#undef IMPRINT_ONE
+
+// Takes the struct's value, which was checked.
+inline constexpr auto take_option = [](const char*, auto value, auto& field) {
+  field = static_cast<std::remove_reference_t<decltype(field)>>(value);
+};
 
 }  // namespace imprint::agent

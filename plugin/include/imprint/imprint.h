@@ -156,7 +156,7 @@ typedef struct imp_policy_desc {
   uint32_t agent_capacity, action_latency_frames; /* default 64; as in imp_brain_desc */
   imp_tensor observations, actions;               /* imprint_vulkan.h; 0 = none */
   uint64_t constant_limit_bytes; /* host memory for the file's constants. Default 1 GiB */
-  uint64_t operation_limit;      /* operations and bytes moved per agent. Default 2^34 */
+  uint64_t operation_limit;      /* additions (exp: 6), bytes moved; per agent. Default 2^34 */
 } imp_policy_desc;
 
 typedef struct imp_brain_info {

@@ -233,7 +233,7 @@ typedef struct imp_ppo_options {
   uint32_t epochs;           /* passes over a rollout, 1 .. 64. Default 4 */
   float learning_rate;       /* Default 1e-3 */
   float max_gradient_norm;   /* Default 0.5 */
-  float discount;            /* 0 with short rollouts: rewards come at once. Default 0.99 */
+  float discount;            /* 0 where each choice is paid at once. Default 0.99 */
   float advantage_decay;     /* lambda of its estimation (GAE), 0 .. 1. Default 0.95 */
   float clip_range;          /* change of probability per update, 1e-6 .. 1. Default 0.2 */
   float entropy_coefficient; /* weight of the policy's entropy; >= 0. Default 0.02 */

@@ -75,7 +75,7 @@ typedef struct imp_model_desc {
   uint32_t latency_frames; /* model_run to model_read, 1 .. 64. Default 2. Above 2, the work may
                             * be cut into slices over latency_frames - 2 frames more */
   uint64_t constant_limit_bytes; /* host memory for the file's constants. Default 1 GiB */
-  uint64_t operation_limit;      /* operations and bytes moved per run. Default 2^36 */
+  uint64_t operation_limit;      /* additions (exp: 6), bytes moved; per run. Default 2^36 */
 } imp_model_desc;
 
 /* The parts of a policy by name, instead of by a rule: on imp_policy_desc::header.next. Each input
