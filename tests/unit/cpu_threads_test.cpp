@@ -31,6 +31,8 @@ std::vector<Tensor> some_results(const Tensor& image, const Tensor& rows) {
   return {relu(image) * 2 + tanh(image),
           convolution(image, weight({24, 5, 3, 3}), weight({24}), {.padding = 1}),
           convolution(image, weight({5, 1, 3, 3}), {}, {.stride = 2, .padding = 1, .groups = 5}),
+          convolution(slice(slice(slice(image, 0, 0, 1), 2, 0, 16), 3, 0, 16), weight({24, 5, 3, 3}), {}),
+          convolution(slice(slice(slice(image, 0, 0, 1), 2, 0, 9), 3, 0, 9), weight({32, 5, 3, 3}), {}),
           max_pool(image, {.size = 3, .stride = 2}),
           matmul(rows, weight({131, 517})),
           matmul(transpose(rows), rows),
@@ -192,6 +194,20 @@ TEST(CpuThreads, ShareOnlyProgramsThatAreLargeEnough) {
   EXPECT_THAT(explained(16), testing::HasSubstr(" 0 of them and 0.0 % of the work divided"));
   EXPECT_THAT(explained(256),
               testing::ContainsRegex("[1-9] of them and (9.\\..|100.0) % of the work divided"));
+}
+
+// As in the last layers of a network: 32 channels of 14 x 14 or 7 x 7 places are too few for two shares of 32
+// channels.
+TEST(CpuThreads, ShareProductsOfFewRowsAndColumns) {
+  for (const std::int64_t size : {14, 7}) {
+    const auto runtime = Runtime::create_on_cpu({}, 0, {.count = 2});
+    const Tensor image = input("image", {1, 256, size + 2, size + 2}),
+                 weight = Tensor::from(some_values({32, 256, 3, 3}).floats, {32, 256, 3, 3});
+    auto program = Program::compile(
+        *runtime, {.name = "few", .inputs = {image}, .outputs = {convolution(image, weight, {})}});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    EXPECT_THAT(program->explain(), testing::ContainsRegex("(9.\\..|100.0) % of the work divided")) << size;
+  }
 }
 
 // A border on one side or several, of images, of lines, and of a value without elements.
