@@ -3,6 +3,7 @@
 // read element by element. Where it is read at other indices, it is computed once into arena memory.
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -78,8 +79,10 @@ class Lowering {
   void add_product(graph::NodeIndex node, std::unique_ptr<ProductStep> step,
                    std::span<const std::int32_t> buffers);
   void add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers);
+  void add_border(const graph::GraphNode& pad, std::unique_ptr<Step> step, std::int32_t into);
   void use_now(std::span<const std::int32_t> buffers);
-  graph::MemoryPlan plan_by_size() const;
+  // by_size: values of different sizes share no memory. keeps_borders: nor do values with different borders.
+  graph::MemoryPlan plan(bool by_size, bool keeps_borders) const;
   Result<> plan_arena(std::uint64_t memory_limit);
 
   const graph::Graph& graph_;
@@ -99,13 +102,16 @@ class Lowering {
   struct ArenaValue {
     std::int32_t buffer;
     graph::Lifetime lifetime;  // in steps
+    std::int64_t border = -1;  // of a padded value: equal ones have the same number
   };
   std::vector<ArenaValue> arena_;
   std::vector<std::int32_t> arena_index_;       // per buffer: index in arena_, or -1
   std::vector<std::uint8_t> is_variable_;       // per buffer
   std::unordered_set<std::int32_t> constants_;  // buffers
-  std::int64_t workspace_ = kMatmulScratch;     // elements
-  ProductStep* product_ = nullptr;              // the last step, if it is a product
+  std::map<std::vector<std::int64_t>, std::int64_t> border_numbers_;
+  std::vector<SameStep*> borders_;           // in the arena
+  std::int64_t workspace_ = kMatmulScratch;  // elements
+  ProductStep* product_ = nullptr;           // the last step, if it is a product
   const graph::Task* product_task_ = nullptr;
   bool product_has_one_reader_ = false;
 };

@@ -244,5 +244,40 @@ TEST(CpuThreads, FillBordersLikeOneThread) {
   EXPECT_EQ(found[0], expected);
 }
 
+// Values with one border share memory, in which a run does not write the border again. Without memory for
+// that it does.
+TEST(CpuThreads, BordersStayFromRunToRun) {
+  constexpr std::int64_t kRows = 1024, kColumns = 95;
+  const auto halves = [](const HostTensor& x) {
+    std::vector<float> found = x.floats;
+    for (const float border : {1.0f, 1.0f, -2.0f})
+      for (auto row = found.begin(); row != found.end(); row += kColumns) {
+        float sum = 3 * border;
+        for (std::int64_t i = 0; i < kColumns; ++i) row[i] = (sum += row[i]) / 2;
+      }
+    return found;
+  };
+  const Tensor x = input("x", {kRows, kColumns});
+  Tensor last = x;
+  for (const double border : {1.0, 1.0, -2.0})
+    last = slice(cumsum(pad(last, Sides{{0, 0}, {3, 2}}, border), 1), 1, 3, 3 + kColumns) / 2;
+  std::uint64_t programs = 0;  // the first has too little memory for borders
+  for (std::uint64_t cap = 1 << 20; programs < 8; cap += 1 << 18) {
+    const auto runtime = Runtime::create_on_cpu({}, cap, {.count = 2});
+    auto program = Program::compile(*runtime, {.name = "borders", .inputs = {x}, .outputs = {last}});
+    if (!program && programs == 0) continue;
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    ++programs;
+    Session session(*runtime);
+    for (const float sign : {1.0f, -1.0f}) {
+      HostTensor values = some_values(x.shape());
+      for (float& value : values.floats) value = sign * std::round(16 * value);
+      auto results = session.run(*program, std::vector{values});
+      ASSERT_TRUE(results.ok()) << results.error().message;
+      EXPECT_EQ((*results)[0].floats, halves(values)) << cap;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace imprint
