@@ -82,8 +82,8 @@ void ThreadPool::compute(std::uint32_t parts, Function function, const void* dat
     ranges_[thread].left.store(number_ << 32 | parts * (thread + 1) / threads_ << 16 |
                                parts * thread / threads_);
   call_helpers();
-  while (run_part(0)) continue;
-  for (int looks = 0; done_.load(std::memory_order_acquire) < parts; ++looks) {
+  const std::uint32_t others = parts - run_parts(0);
+  for (int looks = 0; done_.load(std::memory_order_acquire) < others; ++looks) {
     pause();
     if (looks > 1000) std::this_thread::yield();  // a part's thread may have lost its core
   }
@@ -109,12 +109,18 @@ bool ThreadPool::has_parts() const {
   return false;
 }
 
-bool ThreadPool::run_part(std::uint32_t thread) {
-  const std::optional<std::uint32_t> part = take_part(thread);
-  if (!part) return false;
-  function_(data_, *part, thread);
-  done_.fetch_add(1, std::memory_order_release);
-  return true;
+std::uint32_t ThreadPool::run_parts(std::uint32_t thread) {
+  std::uint32_t count = 0;
+  while (const std::optional<std::uint32_t> part = take_part(thread)) {
+    function_(data_, *part, thread);
+    ++count;
+  }
+  return count;
+}
+
+// All parts belong to one computation: it is not over before they are counted.
+void ThreadPool::help(std::uint32_t thread) {
+  if (const std::uint32_t count = run_parts(thread)) done_.fetch_add(count, std::memory_order_release);
 }
 
 void ThreadPool::call_helpers() {
@@ -142,16 +148,24 @@ void ThreadPool::call_helpers() {
 }
 
 void ThreadPool::help_for_a_while(std::uint32_t thread) {
+  // Looks at its own range alone until the next computation: those of others stay in their caches.
+  std::uint64_t seen = 0;  // number of a computation
   auto end = std::chrono::steady_clock::now() + looks_for_;
   for (;;) {
+    bool helped = false;
     for (int looks = 0; looks < kLooksAtOnce; ++looks) {
-      while (run_part(thread)) {
-        looks = -1;
+      const std::uint64_t number = ranges_[thread].left.load() >> 32;
+      if (number != seen) {
+        seen = number;
+        help(thread);
+        helped = true;
+        looks = 0;
       }
-      if (looks < 0) end = std::chrono::steady_clock::now() + looks_for_;
       pause();
     }
-    if (std::chrono::steady_clock::now() >= end) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (helped) end = now + looks_for_;
+    if (now >= end) return;
   }
 }
 
@@ -174,7 +188,7 @@ void ThreadPool::work_as_host() {
     free_numbers_.pop_back();
   }
   if (calling_host == this)  // a host that runs jobs inside job_submit
-    while (run_part(thread)) continue;
+    help(thread);
   else
     help_for_a_while(thread);
   const std::lock_guard lock(mutex_);

@@ -63,7 +63,8 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
   void compute(std::uint32_t parts, Function function, const void* data);
   std::optional<std::uint32_t> take_part(std::uint32_t thread);
   bool has_parts() const;
-  bool run_part(std::uint32_t thread);
+  std::uint32_t run_parts(std::uint32_t thread);  // how many
+  void help(std::uint32_t thread);
   void call_helpers();
   void help_for_a_while(std::uint32_t thread);
   void work(std::uint32_t thread);
@@ -82,7 +83,9 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
   };
   const std::unique_ptr<Range[]> ranges_;  // by thread
   std::uint64_t number_ = 0;               // of the computation
-  std::atomic<std::uint32_t> done_{0};     // parts
+  // Parts that other threads have computed. Each counts its own when it finds no more: data takes longer from
+  // core to core than a small part.
+  alignas(64) std::atomic<std::uint32_t> done_{0};
   // Own threads that wait, under mutex_; host threads that are lent or asked for, and the numbers in use.
   std::atomic<std::uint32_t> waiting_{0}, lent_{0};
   std::mutex mutex_;

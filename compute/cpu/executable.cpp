@@ -48,13 +48,15 @@ void Executable::run(std::size_t kernel) const {
 }
 
 std::int64_t Executable::shares_of(const Step& step) const {
-  // A share is worth the time of a thread that looks at it, and there are more than threads, since another
-  // process may take a core.
-  constexpr std::int64_t kLeastShare = 8192, kSharesPerThread = 4;
+  // A share is worth the time of a thread that looks at it. There are more than threads, since another
+  // process may take a core, except of a small step: data of a share that another thread takes would go to
+  // its core.
+  constexpr std::int64_t kLeastShare = 8192, kSmallStep = 49152;  // the work of one thread
   if (!is_shared_) return 1;
   const std::int64_t threads = pool_->threads(),
+                     shares_per_thread = step.work() < kSmallStep * threads ? 1 : 4,
                      most = std::min({step.part_count(), step.work() / kLeastShare,
-                                      kSharesPerThread * threads, std::int64_t{ThreadPool::kMostParts}});
+                                      shares_per_thread * threads, std::int64_t{ThreadPool::kMostParts}});
   return most < threads ? most : most / threads * threads;  // as many for each thread
 }
 

@@ -257,7 +257,10 @@ inline void one_row(const Matmul& m) {
       rest.c += kWidth;
       rest.columns -= kWidth;
     }
-  if (rest.columns > 0) blocks<1>(rest);
+  if (rest.columns > kLanes)
+    blocks<2>(rest);
+  else if (rest.columns > 0)
+    blocks<1>(rest);
 }
 
 void find_product(const Matmul& m) {

@@ -344,7 +344,7 @@ Result<> Lowering::compute_pad(NodeIndex node, std::int32_t into) {
   for (int axis = 0; axis < inside.shape.rank(); ++axis)
     inside.offset += inside.strides[at(axis)] * entry.ints[2 * static_cast<std::size_t>(axis)];
   if (inside.shape.element_count() > 0) IMPRINT_CHECK(compute_into(entry.inputs[0], inside));
-  add(border_step(entry, inside.shape, kernels_, into), {into});
+  add_border(entry, border_step(entry, inside.shape, kernels_, into), into);
   return {};
 }
 

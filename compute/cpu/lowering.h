@@ -82,8 +82,10 @@ class Lowering {
   void add_product(graph::NodeIndex node, std::unique_ptr<ProductStep> step,
                    std::span<const std::int32_t> buffers);
   void add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers);
+  void add_border(const graph::GraphNode& pad, std::unique_ptr<Step> step, std::int32_t into);
   void use_now(std::span<const std::int32_t> buffers);
-  graph::MemoryPlan plan_by_size() const;
+  // by_size: values of different sizes share no memory. keeps_borders: nor do values with different borders.
+  graph::MemoryPlan plan(bool by_size, bool keeps_borders) const;
   Result<> plan_arena(std::uint64_t memory_limit);
 
   const graph::Graph& graph_;
@@ -104,6 +106,7 @@ class Lowering {
   struct ArenaValue {
     std::int32_t buffer;
     graph::Lifetime lifetime;  // in steps
+    std::int64_t border = -1;  // of a padded value: equal ones have the same number
   };
   std::vector<ArenaValue> arena_;
   std::vector<std::int32_t> arena_index_;       // per buffer: index in arena_, or -1
@@ -111,6 +114,8 @@ class Lowering {
   std::unordered_set<std::int32_t> constants_;  // buffers
   // By node and side; null: it has other numbers.
   std::map<std::pair<graph::NodeIndex, bool>, std::shared_ptr<const WholeOperand>> whole_;
+  std::map<std::vector<std::int64_t>, std::int64_t> border_numbers_;
+  std::vector<SameStep*> borders_;           // in the arena
   std::int64_t workspace_ = kMatmulScratch;  // elements
   ProductStep* product_ = nullptr;           // the last step, if it is a product
   const graph::Task* product_task_ = nullptr;

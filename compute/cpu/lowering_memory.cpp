@@ -133,37 +133,51 @@ void Lowering::use_now(std::span<const std::int32_t> buffers) {
   }
 }
 
+// Each run writes the inside of a padded value anew. If only values with the same border share its memory,
+// the border stays: one thread fills it as fast as it writes the rest, but several would wait for each other.
+void Lowering::add_border(const GraphNode& pad, std::unique_ptr<Step> step, std::int32_t into) {
+  if (arena_index_[at(into)] < 0) return add(std::move(step), {into});
+  std::vector<std::int64_t> border{word_of(pad.floats[0], pad.dtype)};
+  for (int axis = 0; axis < pad.shape.rank(); ++axis) border.push_back(pad.shape[axis]);
+  border.insert(border.end(), pad.ints.begin(), pad.ints.end());
+  const auto next = static_cast<std::int64_t>(border_numbers_.size());
+  arena_[at(arena_index_[at(into)])].border =
+      border_numbers_.try_emplace(std::move(border), next).first->second;
+  auto same = std::make_unique<SameStep>(std::move(step));
+  borders_.push_back(same.get());
+  add(std::move(same), {into});
+}
+
 // Threads divide values of one size in the same way. If only these share memory, a thread writes to lines
 // that it has in its cache: those of other cores cost ten times as much.
-MemoryPlan Lowering::plan_by_size() const {
-  std::map<std::uint64_t, std::vector<std::size_t>> values;  // by bytes
-  for (std::size_t i = 0; i < arena_.size(); ++i) values[arena_[i].lifetime.bytes].push_back(i);
+MemoryPlan Lowering::plan(bool by_size, bool keeps_borders) const {
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::vector<std::size_t>> values;  // that may share memory
+  for (std::size_t i = 0; i < arena_.size(); ++i)
+    values[{keeps_borders ? arena_[i].border : -1, by_size ? arena_[i].lifetime.bytes : 0}].push_back(i);
   MemoryPlan all;
   all.offsets.resize(arena_.size());
-  for (const auto& [bytes, equal] : values) {
+  for (const auto& [alike, indices] : values) {
     std::vector<Lifetime> lifetimes;
-    for (const std::size_t i : equal) lifetimes.push_back(arena_[i].lifetime);
-    const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
-    for (std::size_t i = 0; i < equal.size(); ++i) all.offsets[equal[i]] = all.total_bytes + plan.offsets[i];
-    all.total_bytes += aligned(plan.total_bytes);
-    all.unplanned_bytes += plan.unplanned_bytes;
+    for (const std::size_t i : indices) lifetimes.push_back(arena_[i].lifetime);
+    const MemoryPlan part = plan_memory(lifetimes, kAlignment);
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      all.offsets[indices[i]] = all.total_bytes + part.offsets[i];
+    all.total_bytes += aligned(part.total_bytes);
+    all.unplanned_bytes += part.unplanned_bytes;
   }
   return all;
 }
 
 Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
-  std::vector<Lifetime> lifetimes;
-  for (const ArenaValue& value : arena_) lifetimes.push_back(value.lifetime);
   const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word)),
                       workspaces = workspace * (executable_.is_shared_ ? executable_.pool_->threads() : 1),
                       others = workspaces + kAlignment + executable_.constant_copy_bytes_;
-  MemoryPlan plan;
-  if (executable_.is_shared_) plan = plan_by_size();
-  if (!executable_.is_shared_ || plan.total_bytes + others > memory_limit)
-    plan = plan_memory(lifetimes, kAlignment);
-  executable_.arena_bytes_ = plan.total_bytes;
-  executable_.unplanned_bytes_ = plan.unplanned_bytes;
-  executable_.memory_bytes_ = plan.total_bytes + others;
+  bool keeps_borders = executable_.is_shared_;
+  MemoryPlan found = plan(executable_.is_shared_, keeps_borders);
+  if (found.total_bytes + others > memory_limit) found = plan(false, keeps_borders = false);
+  executable_.arena_bytes_ = found.total_bytes;
+  executable_.unplanned_bytes_ = found.unplanned_bytes;
+  executable_.memory_bytes_ = found.total_bytes + others;
   if (executable_.memory_bytes_ > memory_limit)
     return make_error(ErrorCode::out_of_device_memory,
                       text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
@@ -174,7 +188,9 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   executable_.workspace_ = begin;
   executable_.workspace_bytes_ = workspace;
   for (std::size_t i = 0; i < arena_.size(); ++i)
-    executable_.buffers_[at(arena_[i].buffer)] = begin + workspaces + plan.offsets[i];
+    executable_.buffers_[at(arena_[i].buffer)] = begin + workspaces + found.offsets[i];
+  if (keeps_borders)
+    for (SameStep* border : borders_) border->run_once(executable_.memory_of(0));
   return {};
 }
 

@@ -20,43 +20,32 @@ std::int64_t piece_of(std::int64_t columns, std::int64_t pieces) {
   return ((columns + pieces - 1) / pieces + kTile - 1) / kTile * kTile;
 }
 
-// Columns of a part, so that threads have about as many: two to four parts for each, since another process
-// may take a core.
-std::int64_t even_columns(std::int64_t columns, std::int64_t threads) {
-  constexpr std::int64_t kPartCost = 16;  // in columns: another sweep over the left operand
-  std::int64_t best = columns, least = INT64_MAX;
-  for (std::int64_t pieces = 2 * threads; pieces <= 4 * threads; ++pieces) {
-    const std::int64_t width = piece_of(columns, pieces), parts = (columns + width - 1) / width,
-                       most = (parts + threads - 1) / threads,  // parts of the busiest thread
-        busiest = std::min(most * width, columns - (parts - most) * width),
-                       cost = std::max(busiest, columns / threads) + most * kPartCost;
-    if (cost < least) {
-      least = cost;
-      best = width;
-    }
-  }
-  return best;
+// Where part `part` of so many begins, at a whole tile.
+std::int64_t begin_of(std::int64_t part, std::int64_t parts, std::int64_t columns) {
+  return part == parts ? columns : (columns * part / parts + kTile / 2) / kTile * kTile;
 }
 
 }  // namespace
 
-// Each part of columns packs the right operand of its columns, and reads all of the left one.
+// Each part of columns packs the right operand of its columns, and reads all of the left one. Wide products
+// have two for each thread, since another process may take a core.
 ProductParts::ProductParts(const Product& product, std::int64_t matrices, bool has_chain)
     : matrices_(matrices) {
   constexpr std::int64_t kLeastRows = 32;  // per packing of the right operand
   const Matmul& one = product.one;
   const std::int64_t threads = std::max<std::int64_t>(product.options.threads / matrices, 1);
   const bool is_wide = one.columns >= 2 * threads * kColumns;
-  const std::int64_t rows = product.options.by_columns && is_wide && one.columns >= one.rows
-                                ? 1
-                                : std::clamp<std::int64_t>(one.rows / kLeastRows, 1, threads);
-  if (is_wide && rows == 1 && threads > 1)
-    columns_of_part_ = even_columns(one.columns, threads);
+  std::int64_t rows = product.options.by_columns && is_wide && one.columns >= one.rows
+                          ? 1
+                          : std::clamp<std::int64_t>(one.rows / kLeastRows, 1, threads);
+  const bool by_columns = rows == 1 && threads > 1 && one.columns >= threads * kTile;
+  if (by_columns)
+    columns_ = is_wide ? 2 * threads : threads;
   else if (has_chain)  // whole blocks of it
-    columns_of_part_ = piece_of(one.columns, std::clamp<std::int64_t>(one.columns / kBlock, 1, 4));
+    columns_ = std::clamp<std::int64_t>(one.columns / kBlock, 1, 4);
   else
-    columns_of_part_ = kColumns;
-  columns_ = (one.columns + columns_of_part_ - 1) / columns_of_part_;
+    columns_ = (one.columns + kColumns - 1) / kColumns;
+  if (rows == 1 && !by_columns) rows = std::clamp<std::int64_t>(2 * one.rows / kLeastRows, 1, threads);
   rows_of_part_ = ((one.rows + rows - 1) / rows + kRows - 1) / kRows * kRows;
   rows_ = (one.rows + rows_of_part_ - 1) / rows_of_part_;
 }
@@ -70,7 +59,7 @@ void ProductParts::each(Parts parts, const Matmul& one, Use use) const {
     const std::int64_t columns = is_whole ? columns_ : std::min(columns_ - column, left),
                        rows = is_whole ? std::min(rows_ - row, left / columns_) : 1;
     use(matrix, Parts{row * rows_of_part_, std::min(one.rows, (row + rows) * rows_of_part_)},
-        Parts{column * columns_of_part_, std::min(one.columns, (column + columns) * columns_of_part_)});
+        Parts{begin_of(column, columns_, one.columns), begin_of(column + columns, columns_, one.columns)});
     part += rows * columns;
   }
 }

@@ -66,7 +66,7 @@ class ProductParts {
   void each(Parts parts, const Matmul& one, Use use) const;
 
  private:
-  std::int64_t matrices_, columns_ = 1, columns_of_part_ = 1, rows_ = 1, rows_of_part_ = 1;
+  std::int64_t matrices_, columns_ = 1, rows_ = 1, rows_of_part_ = 1;
 };
 
 class ProductStep : public Step {

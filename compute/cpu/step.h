@@ -83,6 +83,26 @@ class Step {
   virtual void run(const Memory& memory, Parts parts) const = 0;
 };
 
+// Writes the same in each run.
+class SameStep : public Step {
+ public:
+  explicit SameStep(std::unique_ptr<Step> step) : step_(std::move(step)) {}
+  // From now on nothing else writes there.
+  void run_once(const Memory& memory) {
+    step_->run(memory, {0, step_->part_count()});
+    is_done_ = true;
+  }
+  std::int64_t part_count() const override { return is_done_ ? 1 : step_->part_count(); }
+  std::int64_t work() const override { return is_done_ ? 0 : step_->work(); }
+  void run(const Memory& memory, Parts parts) const override {
+    if (!is_done_) step_->run(memory, parts);
+  }
+
+ private:
+  std::unique_ptr<Step> step_;
+  bool is_done_ = false;
+};
+
 // ---- chains ----
 
 // Where a chain's value is while a block runs: at the block's offset in a buffer, or in the workspace.

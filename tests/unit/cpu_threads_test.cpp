@@ -31,6 +31,8 @@ std::vector<Tensor> some_results(const Tensor& image, const Tensor& rows) {
   return {relu(image) * 2 + tanh(image),
           convolution(image, weight({24, 5, 3, 3}), weight({24}), {.padding = 1}),
           convolution(image, weight({5, 1, 3, 3}), {}, {.stride = 2, .padding = 1, .groups = 5}),
+          convolution(slice(slice(slice(image, 0, 0, 1), 2, 0, 16), 3, 0, 16), weight({24, 5, 3, 3}), {}),
+          convolution(slice(slice(slice(image, 0, 0, 1), 2, 0, 9), 3, 0, 9), weight({32, 5, 3, 3}), {}),
           max_pool(image, {.size = 3, .stride = 2}),
           matmul(rows, weight({131, 517})),
           matmul(transpose(rows), rows),
@@ -194,6 +196,20 @@ TEST(CpuThreads, ShareOnlyProgramsThatAreLargeEnough) {
               testing::ContainsRegex("[1-9] of them and (9.\\..|100.0) % of the work divided"));
 }
 
+// As in the last layers of a network: 32 channels of 14 x 14 or 7 x 7 places are too few for two shares of 32
+// channels.
+TEST(CpuThreads, ShareProductsOfFewRowsAndColumns) {
+  for (const std::int64_t size : {14, 7}) {
+    const auto runtime = Runtime::create_on_cpu({}, 0, {.count = 2});
+    const Tensor image = input("image", {1, 256, size + 2, size + 2}),
+                 weight = Tensor::from(some_values({32, 256, 3, 3}).floats, {32, 256, 3, 3});
+    auto program = Program::compile(
+        *runtime, {.name = "few", .inputs = {image}, .outputs = {convolution(image, weight, {})}});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    EXPECT_THAT(program->explain(), testing::ContainsRegex("(9.\\..|100.0) % of the work divided")) << size;
+  }
+}
+
 // A border on one side or several, of images, of lines, and of a value without elements.
 TEST(CpuThreads, FillBordersLikeOneThread) {
   std::vector<std::vector<float>> found;
@@ -226,6 +242,41 @@ TEST(CpuThreads, FillBordersLikeOneThread) {
                                  ? source.floats[static_cast<std::size_t>((n * 61 + c) * 67 + x)]
                                  : 0.25f);
   EXPECT_EQ(found[0], expected);
+}
+
+// Values with one border share memory, in which a run does not write the border again. Without memory for
+// that it does.
+TEST(CpuThreads, BordersStayFromRunToRun) {
+  constexpr std::int64_t kRows = 1024, kColumns = 95;
+  const auto halves = [](const HostTensor& x) {
+    std::vector<float> found = x.floats;
+    for (const float border : {1.0f, 1.0f, -2.0f})
+      for (auto row = found.begin(); row != found.end(); row += kColumns) {
+        float sum = 3 * border;
+        for (std::int64_t i = 0; i < kColumns; ++i) row[i] = (sum += row[i]) / 2;
+      }
+    return found;
+  };
+  const Tensor x = input("x", {kRows, kColumns});
+  Tensor last = x;
+  for (const double border : {1.0, 1.0, -2.0})
+    last = slice(cumsum(pad(last, Sides{{0, 0}, {3, 2}}, border), 1), 1, 3, 3 + kColumns) / 2;
+  std::uint64_t programs = 0;  // the first has too little memory for borders
+  for (std::uint64_t cap = 1 << 20; programs < 8; cap += 1 << 18) {
+    const auto runtime = Runtime::create_on_cpu({}, cap, {.count = 2});
+    auto program = Program::compile(*runtime, {.name = "borders", .inputs = {x}, .outputs = {last}});
+    if (!program && programs == 0) continue;
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    ++programs;
+    Session session(*runtime);
+    for (const float sign : {1.0f, -1.0f}) {
+      HostTensor values = some_values(x.shape());
+      for (float& value : values.floats) value = sign * std::round(16 * value);
+      auto results = session.run(*program, std::vector{values});
+      ASSERT_TRUE(results.ok()) << results.error().message;
+      EXPECT_EQ((*results)[0].floats, halves(values)) << cap;
+    }
+  }
 }
 
 }  // namespace
