@@ -214,7 +214,7 @@ std::vector<Cut> transposed_cuts(OpContext& context, const Shape& input, const E
     if (asked[i] >= 0 || same) {
       const std::int64_t places = asked[i] >= 0 ? asked[i] : extent * strides[i];
       const std::int64_t total = full + more[i] - places;
-      // Of an odd number the larger half comes first, except with SAME_UPPER. Places beyond `full` come last.
+      // The larger half of an odd number comes first, except with SAME_UPPER. Places beyond `full` come last.
       const bool last = automatic == "SAME_UPPER" || (total < 0 && !same);
       cut.before = last ? total / 2 : total - total / 2;
       cut.after = total - cut.before;
