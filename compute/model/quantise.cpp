@@ -290,14 +290,17 @@ class Quantiser {
     Writer out(text);
     std::size_t initializer = 0, node = 0;
     for (protozero::pbf_reader all(view); all.next();)
-      if (all.tag() != kInitializer)
+      if (all.tag() != kInitializer && all.tag() != kSparseInitializer) {
         all.skip();
-      else if (const protozero::data_view bytes = all.get_view();
-               initializer < model_.graph.initializers.size())
-        IMPRINT_CHECK(write_initializer(model_.graph.initializers[initializer++], bytes, out));
+      } else if (initializer < model_.graph.initializers.size()) {
+        const onnx::TensorData& tensor = model_.graph.initializers[initializer++];
+        const bool as_it_is = all.tag() == kInitializer && !tensor.external;
+        const protozero::data_view bytes = all.get_view();
+        IMPRINT_CHECK(write_initializer(tensor, as_it_is ? bytes : protozero::data_view(), out));
+      }
     protozero::pbf_reader in(view);
     while (in.next()) {
-      if (in.tag() == kInitializer) {
+      if (in.tag() == kInitializer || in.tag() == kSparseInitializer) {
         in.skip();
       } else if (in.tag() == kInput) {  // up to ir_version 3 initializers are listed too
         const protozero::data_view info = in.get_view();
@@ -316,13 +319,13 @@ class Quantiser {
     return {};
   }
 
-  // field: the tensor as the file has it.
+  // field: the tensor as the file has it; empty if it is external or sparse there.
   Result<> write_initializer(const onnx::TensorData& tensor, protozero::data_view field, Writer& out) {
     const auto form = forms_.find(tensor.name);
     result_.bytes_before += tensor.bytes.size();
     if (form == forms_.end()) {
       result_.bytes_after += tensor.bytes.size();
-      if (tensor.external)
+      if (field.empty())
         write_tensor(out, tensor.name, tensor.type, tensor.extents, tensor.bytes);
       else
         out.add_message(kInitializer, field);

@@ -154,6 +154,27 @@ class OnnxBuilder {
     });
   }
 
+  // A sparse initializer, float32. Places: row-major [n], or [n, rank] by `place_extents`.
+  OnnxBuilder& sparse(const std::string& name, const Extents& extents, const std::vector<float>& values,
+                      const Extents& place_extents, const Extents& places) {
+    return graph_field(15, [&](protozero::pbf_writer& out) {
+      {
+        protozero::pbf_writer tensor(out, 1);
+        tensor.add_int64(1, static_cast<std::int64_t>(values.size()));
+        tensor.add_int32(2, kFloat);
+        tensor.add_packed_float(4, values.begin(), values.end());
+        tensor.add_string(8, name);
+      }
+      {
+        protozero::pbf_writer tensor(out, 2);
+        tensor.add_packed_int64(1, place_extents.begin(), place_extents.end());
+        tensor.add_int32(2, kInt64);
+        tensor.add_packed_int64(7, places.begin(), places.end());
+      }
+      out.add_packed_int64(3, extents.begin(), extents.end());
+    });
+  }
+
   OnnxBuilder& graph_field(std::uint32_t tag, const std::function<void(protozero::pbf_writer&)>& write) {
     std::string bytes;
     protozero::pbf_writer message(bytes);

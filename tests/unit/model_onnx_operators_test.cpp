@@ -138,6 +138,10 @@ TEST(OnnxConvolutions, TransposedWithStrideAndShape) {
   EXPECT_THAT(transposed({OnnxBuilder::list("pads", {1, 1})}), ElementsAre(112, 123));
   EXPECT_THAT(transposed({OnnxBuilder::list("output_shape", {6})}),
               ElementsAre(100, 101, 112, 123, 130, 100));
+  EXPECT_THAT(transposed({OnnxBuilder::list("output_shape", {3})}), ElementsAre(112, 123, 130));
+  EXPECT_THAT(
+      transposed({OnnxBuilder::list("output_shape", {3}), OnnxBuilder::text("auto_pad", "SAME_UPPER")}),
+      ElementsAre(101, 112, 123));
   OnnxBuilder thin;
   thin.input("x", {"1", "1", "1"}).floats("w", {1, 1, 2}, {1, 10});
   thin.node("ConvTranspose", {"x", "w"}, {"y"}, {OnnxBuilder::list("pads", {1, 1})}).output("y");

@@ -95,6 +95,37 @@ TEST(OnnxWriter, IsReadBack) {
   EXPECT_EQ(serialize(*read), serialize(model)) << "equal models give equal bytes";
 }
 
+TEST(OnnxReader, SparseInitializersAreDense) {
+  OnnxBuilder builder;
+  builder.sparse("a", {2, 3}, {1, 2, 3}, {3}, {0, 4, 2}).sparse("b", {2, 3}, {10, 20}, {2, 2}, {1, 0, 0, 2});
+  builder.node("Add", {"a", "b"}, {"y"}).output("y");
+  EXPECT_THAT(test::run(builder), testing::ElementsAre(1, 0, 23, 10, 2, 0));
+  // In a body too.
+  OnnxBuilder then, outer;
+  then.sparse("c", {2}, {7}, {1}, {1}).node("Add", {"x", "c"}, {"z"}).output("z");
+  outer.input("x", {"2"}).raw("yes", {}, test::kBool, std::string(1, '\1'));
+  outer.node("If", {"yes"}, {"y"},
+             {OnnxBuilder::body("then_branch", then), OnnxBuilder::body("else_branch", then)});
+  EXPECT_THAT(test::run(outer.output("y"), {}, {{"x", {1, 2}}}), testing::ElementsAre(1, 9));
+}
+
+TEST(OnnxReader, DamagedSparseInitializersAreRefused) {
+  const auto refused = [](const test::Extents& extents, const test::Extents& place_extents,
+                          const test::Extents& places) {
+    const auto model = onnx::parse(OnnxBuilder().sparse("w", extents, {1, 2}, place_extents, places).bytes());
+    EXPECT_FALSE(model.ok());
+    return model ? std::string() : model.error().message;
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(refused({2, 3}, {2}, {0, 6}), HasSubstr("tensor 'w': sparse value 1: found a place outside"));
+  EXPECT_THAT(refused({2, 3}, {2}, {-1, 0}), HasSubstr("sparse value 0"));
+  EXPECT_THAT(refused({2, 3}, {2, 2}, {0, 3, 0, 0}), HasSubstr("sparse value 0"));
+  EXPECT_THAT(refused({2, 3}, {1}, {0}), HasSubstr("sparse indices of another form"));
+  EXPECT_THAT(refused({2, -3}, {2}, {0, 1}), HasSubstr("expected at least 0"));
+  EXPECT_THAT(refused({1 << 20, 1 << 20}, {2}, {0, 1}), HasSubstr("a file of this size may take"));
+  EXPECT_THAT(refused({0, 1LL << 40, 1LL << 40}, {2}, {0, 1}), HasSubstr("sparse value 0: found a place"));
+}
+
 TEST(OnnxWriter, EqualConstantsAreOne) {
   GraphWriter writer;
   EXPECT_EQ(writer.longs({1, 2}), writer.longs({1, 2}));

@@ -132,6 +132,21 @@ TEST(Quantise, LeavesWhatIsSmallOrAnOutputOrUsedElsewhere) {
   EXPECT_EQ(made.weights[0].bits, 8);  // another node reads it too
 }
 
+// They are written as dense tensors, or rounded; the order of the file's initializers stays.
+TEST(Quantise, SparseInitializersToo) {
+  const Tensor x = Tensor::from(some_numbers(210, 3), {3, 70});
+  OnnxBuilder builder(17);
+  builder.input("x", {"3", "70"}).output("y");
+  builder.sparse("scale", {40}, {2, -3}, {2}, {39, 1});
+  builder.floats("w", {70, 40}, some_numbers(2800, 1));
+  builder.sparse("v", {40, 40}, {1, 2, 3}, {3}, {0, 41, 1599});
+  builder.node("MatMul", {"x", "w"}, {"h"}).node("Mul", {"h", "scale"}, {"i"});
+  builder.node("MatMul", {"i", "v"}, {"y"});
+  const QuantisedModel made = must_quantise(builder, {.least_elements = 900});
+  EXPECT_EQ(made.weights.size(), 2u);
+  EXPECT_LT(change_of(answers(builder.bytes(), x), answers(made.file, x)), 0.02);
+}
+
 TEST(Quantise, RefusesNumbersThatAreNone) {
   for (const int bits : {4, 8})
     for (const float odd : {INFINITY, NAN}) {

@@ -389,8 +389,6 @@ std::optional<std::vector<Value>> GraphImporter::run(const Node& node, std::span
     state_.refusals.keep(make_error(error.code, text(node.text(), ": ", error.message)));
     return std::nullopt;
   };
-  if (graph_.sparse_initializer_count > 0)
-    return refused(make_error(ErrorCode::unsupported, "sparse initializers"));
   if (auto checked = check_names(); !checked) return refused(checked.error());
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
     if (i < inputs.size() && inputs[i])

@@ -78,9 +78,6 @@ class Importer {
         importer_(state_, model.graph, model.opset(), nullptr, nullptr) {}
 
   Result<ImportedModel> run() {
-    if (graph_.sparse_initializer_count > 0)
-      state_.refusals.unsupported(
-          text(graph_.sparse_initializer_count, " sparse initializers. Write them as dense ones"));
     if (graph_.outputs.size() > kMaxOutputs)
       return make_error(ErrorCode::unsupported, text("onnx: found ", graph_.outputs.size(),
                                                      " outputs, expected at most ", kMaxOutputs));

@@ -7,7 +7,14 @@ namespace imprint::onnx::field {
 
 enum ModelField : std::uint32_t { kIrVersion = 1, kProducer = 2, kGraph = 7, kOpset = 8, kMetadata = 14 };
 enum PairField : std::uint32_t { kKey = 1, kValue = 2 };  // of an operator set and of metadata
-enum GraphField : std::uint32_t { kNode = 1, kGraphName = 2, kInitializer = 5, kInput = 11, kOutput = 12 };
+enum GraphField : std::uint32_t {
+  kNode = 1,
+  kGraphName = 2,
+  kInitializer = 5,
+  kInput = 11,
+  kOutput = 12,
+  kSparseInitializer = 15
+};
 enum NodeField : std::uint32_t {
   kNodeInput = 1,
   kNodeOutput = 2,

@@ -223,7 +223,7 @@ class Parser {
                     imprint::text("found subgraphs nested deeper than ", kMaxDepth, " levels")};
     const FieldCounts counts = count_fields(message);
     room(graph.nodes, counts[1]);
-    room(graph.initializers, counts[5]);
+    room(graph.initializers, counts[5] + counts[15]);
     room(graph.inputs, counts[11]);
     room(graph.outputs, counts[12]);
     room(graph.values, counts[13]);
@@ -248,8 +248,7 @@ class Parser {
           graph.values.push_back(value_info(submessage(message, "value_info")));
           break;
         case 15:
-          ++graph.sparse_initializer_count;
-          message.skip();
+          graph.initializers.push_back(sparse_tensor(submessage(message, "sparse_initializer")));
           break;
         default:
           message.skip();
@@ -506,7 +505,7 @@ class Parser {
           append_integers(message, fields.uints64, "uint64_data");
           break;
         case 13:
-          external_entry(string_pair(submessage(message, "external_data")), out);
+          check(set_external(string_pair(submessage(message, "external_data")), out));
           break;
         case 14:
           external = integer(message, "data_location") == 1;
@@ -519,8 +518,30 @@ class Parser {
       damaged(imprint::text("tensor ", quote(out.name), " is external and does not say where"));
     if (!external) out.external.reset();
     if (!fields.raw) charge(fields.bytes(out.type));
-    if (auto status = fill_bytes(out, std::move(fields)); !status)
-      throw Refused{status.error().code, status.error().message};
+    check(fill_bytes(out, std::move(fields)));
+    return out;
+  }
+
+  static void check(const Result<>& status) {
+    if (!status) throw Refused{status.error().code, status.error().message};
+  }
+
+  TensorData sparse_tensor(pbf_reader message) {
+    count();
+    TensorData out, indices;
+    std::vector<std::int64_t> extents;
+    while (message.next()) {
+      if (message.tag() == 1)
+        out = tensor(submessage(message, "values"));
+      else if (message.tag() == 2)
+        indices = tensor(submessage(message, "indices"));
+      else if (message.tag() == 3)
+        append_integers(message, extents, "dims");
+      else
+        message.skip();
+    }
+    check(make_dense(out, indices, std::move(extents), bytes_left_));
+    charge(out.bytes.size());
     return out;
   }
 
@@ -537,23 +558,6 @@ class Parser {
     const std::size_t to = from / 4 * 4;
     if (to != from) std::memmove(file_->data() + to, file_->data() + from, size);
     return {std::span<const std::byte>(*file_).subspan(to, size), file_};
-  }
-
-  void external_entry(const std::pair<std::string, std::string>& entry, TensorData& out) {
-    if (!out.external) out.external.emplace();
-    const auto number = [&]() -> std::uint64_t {
-      std::uint64_t value = 0;
-      for (const char digit : entry.second) {
-        if (digit < '0' || digit > '9' || value > (std::numeric_limits<std::uint64_t>::max() - 9) / 10)
-          damaged(imprint::text("tensor ", quote(out.name), ": external ", entry.first, ": found ",
-                                quote(entry.second), ", expected a number of bytes"));
-        value = value * 10 + static_cast<std::uint64_t>(digit - '0');
-      }
-      return value;
-    };
-    if (entry.first == "location") out.external->location = entry.second;
-    if (entry.first == "offset") out.external->offset = number();
-    if (entry.first == "length") out.external->length = number();
   }
 
   std::size_t bytes_left_;

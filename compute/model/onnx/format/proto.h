@@ -129,11 +129,10 @@ struct ValueInfo {
 struct Graph {
   std::string name;
   std::vector<Node> nodes;
-  std::vector<TensorData> initializers;
-  std::vector<ValueInfo> inputs;  // up to ir_version 3 initializers are listed here too
+  std::vector<TensorData> initializers;  // sparse ones as dense tensors
+  std::vector<ValueInfo> inputs;         // up to ir_version 3 initializers are listed here too
   std::vector<ValueInfo> outputs;
   std::vector<ValueInfo> values;  // declared types of intermediates; not trusted
-  std::size_t sparse_initializer_count = 0;
 };
 
 // A model-local function: a graph of its own, whose inputs and outputs have names only.

@@ -309,6 +309,66 @@ Result<> fill_bytes(TensorData& tensor, TypedFields fields) {
   return {};
 }
 
+Result<> make_dense(TensorData& tensor, const TensorData& indices, std::vector<std::int64_t> extents,
+                    std::uint64_t most_bytes) {
+  const bool outside = tensor.external || indices.external;
+  const std::size_t size = element_type_size(tensor.type);
+  if (outside || size == 0 || is_packed(tensor.type))
+    return make_error(ErrorCode::unsupported,
+                      text("sparse tensor ", quote(tensor.name), ": found ", element_type_name(tensor.type),
+                           outside ? " in another file" : "",
+                           ", expected numbers of at least 8 bits in this one. Write it as a dense tensor."));
+  std::uint64_t bytes = size;
+  for (const std::int64_t extent : extents) {
+    if (extent < 0) return damaged(tensor, text("extent: found ", extent, ", expected at least 0"));
+    if (extent > 0 && bytes > most_bytes / static_cast<std::uint64_t>(extent))
+      return make_error(ErrorCode::unsupported,
+                        text("sparse tensor ", quote(tensor.name), ": found a shape of more than ",
+                             most_bytes, " bytes, which a file of this size may take. Use a smaller shape."));
+    bytes *= static_cast<std::uint64_t>(extent);
+  }
+  const std::size_t count = tensor.bytes.size() / size, rank = extents.size();
+  const std::vector<std::int64_t> amount{static_cast<std::int64_t>(count)},
+      lists{amount[0], static_cast<std::int64_t>(rank)};
+  const bool listed = indices.extents == lists;
+  if (tensor.extents != amount || indices.type != ElementType::int64 ||
+      (indices.extents != amount && !listed))
+    return damaged(tensor, "found sparse indices of another form, expected int64, a place for each value");
+  std::vector<std::int64_t> places(indices.bytes.size() / sizeof(std::int64_t));
+  if (!places.empty()) std::memcpy(places.data(), indices.bytes.data(), indices.bytes.size());
+  std::vector<std::byte> dense(bytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int64_t place = listed ? 0 : places[i];
+    for (std::size_t axis = 0; listed && place >= 0 && axis < rank; ++axis) {
+      const std::int64_t along = places[i * rank + axis];
+      place = along >= 0 && along < extents[axis] ? place * extents[axis] + along : -1;
+    }
+    if (place < 0 || static_cast<std::uint64_t>(place) >= bytes / size)
+      return damaged(tensor, text("sparse value ", i, ": found a place outside of the shape"));
+    std::memcpy(dense.data() + static_cast<std::size_t>(place) * size, tensor.bytes.data() + i * size, size);
+  }
+  tensor.extents = std::move(extents);
+  tensor.bytes = SharedBytes(std::move(dense));
+  return {};
+}
+
+Result<> set_external(const std::pair<std::string, std::string>& entry, TensorData& tensor) {
+  if (!tensor.external) tensor.external.emplace();
+  const auto& [key, digits] = entry;
+  if (key == "location") tensor.external->location = digits;
+  if (key != "offset" && key != "length") return {};
+  std::uint64_t value = 0;
+  for (const char digit : digits) {
+    if (digit < '0' || digit > '9' || value > (std::numeric_limits<std::uint64_t>::max() - 9) / 10)
+      return damaged(tensor,
+                     text("external ", key, ": found ", quote(digits), ", expected a number of bytes"));
+    value = value * 10 + static_cast<std::uint64_t>(digit - '0');
+  }
+  if (key == "offset") tensor.external->offset = value;
+  if (key == "length") tensor.external->length = value;
+  return {};
+}
+
 TensorData tensor_data(std::string name, const safetensors::Array& array) {
   TensorData out;
   out.name = std::move(name);

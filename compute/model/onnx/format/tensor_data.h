@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/model/files/safetensors.h"
@@ -27,6 +28,15 @@ struct TypedFields {
 // Checks type, extents and counts of `tensor`, and fills its bytes from the field that its type uses. Errors:
 // corrupt_file.
 Result<> fill_bytes(TensorData& tensor, TypedFields fields);
+
+// Takes the values of a sparse tensor to their places among zeros. indices: int64 [n], row-major places, or
+// [n, rank]. Errors: corrupt_file; unsupported (external tensors, texts, 4-bit numbers, more than
+// most_bytes).
+Result<> make_dense(TensorData& tensor, const TensorData& indices, std::vector<std::int64_t> extents,
+                    std::uint64_t most_bytes);
+
+// One entry of TensorProto.external_data: a key and its value. Errors: corrupt_file.
+Result<> set_external(const std::pair<std::string, std::string>& entry, TensorData& tensor);
 
 // An array of a safetensors file.
 TensorData tensor_data(std::string name, const safetensors::Array& array);

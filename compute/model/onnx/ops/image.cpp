@@ -214,8 +214,9 @@ std::vector<Cut> transposed_cuts(OpContext& context, const Shape& input, const E
     if (asked[i] >= 0 || same) {
       const std::int64_t places = asked[i] >= 0 ? asked[i] : extent * strides[i];
       const std::int64_t total = full + more[i] - places;
-      cut.before = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
-      if (automatic != "SAME_UPPER" && !same) cut.before = total / 2;
+      // The larger half of an odd number comes first, except with SAME_UPPER. Places beyond `full` come last.
+      const bool last = automatic == "SAME_UPPER" || (total < 0 && !same);
+      cut.before = last ? total / 2 : total - total / 2;
       cut.after = total - cut.before;
     }
     if (!context.require(extent > 0 && full + cut.more - cut.before - cut.after > 0,
