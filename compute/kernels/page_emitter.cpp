@@ -39,7 +39,8 @@ std::string PageEmitter::function(const std::string& name) {
   for (const std::size_t k : page.quads) out += quad_function(k);
   for (const std::size_t k : page.fours) out += four_functions(k);
   for (const std::size_t k : page.eights) out += eight_functions(k);
-  for (std::size_t k = 0; k < page.outputs.size(); ++k) out += store_function(k);
+  for (std::size_t k = 0; k < page.outputs.size(); ++k)
+    out += std::ranges::find(page.kept, k) == page.kept.end() ? store_function(k) : kept_functions(k);
   if (!page.prelude.empty()) out += text(embedded_shader(page.prelude), "\n");
   out += callers_text(text("page '", page.name, "'"), page.glsl);
   if (!page.shader.empty()) out += text(embedded_shader(page.shader), "\n");
@@ -136,13 +137,30 @@ std::string PageEmitter::eight_functions(std::size_t input) {
               "(int i) { return ", eight, "; }\n");
 }
 
+// As store_function().
+std::string PageEmitter::kept_functions(std::size_t output) {
+  std::string kept = "vec4(0.0)";
+  for (const Store& store : task_.stores) {
+    if (output_of(store) != output) continue;
+    const IndexExpression four = start_of(store.place, DType::float32) / kWide + named("i");
+    store_four(store.place, DType::float32, four, "value");
+    kept = load_four(store.place, DType::float32, four);
+  }
+  return text("void imp_keep_four_", output, "(int i, vec4 value) {\n", take_body(), "}\nvec4 imp_kept_four_",
+              output, "(int i) { return ", kept, "; }\n");
+}
+
+std::size_t PageEmitter::output_of(const Store& store) const {
+  const GraphNode& node = graph_[store.node];
+  return node.op == Op::page_output ? static_cast<std::size_t>(node.ints[0]) : 0;
+}
+
 // An output that nothing reads is not stored.
 std::string PageEmitter::store_function(std::size_t output) {
   DType dtype = anchor_.source->page->outputs[output].dtype;
   for (const Store& store : task_.stores) {
+    if (output_of(store) != output) continue;
     const GraphNode& node = graph_[store.node];
-    const std::size_t position = node.op == Op::page_output ? static_cast<std::size_t>(node.ints[0]) : 0;
-    if (position != output) continue;
     dtype = node.dtype;  // may be rounded (narrow_products.h)
     if (dtype_is_narrow_float(dtype)) includes_.insert("narrow_floats");
     members_ = {{store.node, dtype == DType::boolean    ? "bool(value)"

@@ -19,6 +19,8 @@ class PageEmitter : public Emitter {
   std::string four_functions(std::size_t input);
   std::string eight_functions(std::size_t input);
   std::string store_function(std::size_t output);
+  std::string kept_functions(std::size_t output);
+  std::size_t output_of(const graph::Store& store) const;
   std::string take_body();  // what was written since the last call
 
   const graph::GraphNode& anchor_ = graph_[task_.anchor];

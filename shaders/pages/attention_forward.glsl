@@ -23,7 +23,7 @@ void imp_page(int group) {
   int first_query = block * TILE, base = head * QUERIES, key_base = head / SHARED * KEYS;
   vec4 queries[kOwnFetched], keys[kFetched], values[kFetched];
   FETCH(queries, 0, base, first_query, QUERIES, TILE)
-  KEEP_TERMS(0, queries, TILE, kTurns)
+  KEEP_TURNED(0, queries, TILE)
   FETCH(keys, 1, key_base, 0, KEYS, BLOCK)
 
   vec4 result[4 * kParts];
@@ -36,12 +36,12 @@ void imp_page(int group) {
   int blocks = blocks_seen(block);
   for (int n_block = 0; n_block < blocks; ++n_block) {
     int first_key = n_block * BLOCK;
-    KEEP_TERMS(kFirst, keys, BLOCK, 7)
+    KEEP_TURNED(kFirst, keys, BLOCK)
     barrier();
     FETCH(values, 2, key_base, first_key, KEYS, BLOCK)
     vec4 scores[4 * kAcross];
     [[unroll]] for (int i = 0; i < 4 * kAcross; ++i) scores[i] = vec4(0.0);
-    TERM_PRODUCTS(scores, 0, kFirst)
+    ROW_PRODUCTS(scores, 0, kFirst)
 #ifdef MASKED
     EACH_SCORE scores[i * kAcross + j][c] =
         with_masks(scores[i * kAcross + j][c] * SCALE, head, first_query + 4 * y + i, first_key + LINE(j, c));
@@ -88,7 +88,7 @@ void imp_page(int group) {
     KEEP_SCORES(kFirst, scores)
     barrier();
     if (n_block + 1 < blocks) FETCH(keys, 1, key_base, first_key + BLOCK, KEYS, BLOCK)
-    SCORE_PRODUCTS(result, kFirst, kValues)
+    SCORE_PRODUCTS(result, kFirst, kValues, 0)
     barrier();
   }
 

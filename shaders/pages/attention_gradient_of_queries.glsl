@@ -2,9 +2,9 @@
 // gradient, the logarithms of the queries' sums, the sums of gradient times result, and with masks the
 // largest scores.
 
-// Queries come first, in narrow rows beside their gradient, in wide ones in turns with it. kFirst: keys term
-// by term, then slopes of scores. kSecond: values term by term, then keys.
-const int kGradient = NARROW * kOwn, kFirst = kGradient + kOwn, kSecond = kFirst + max(kBlock, kScores);
+// Queries come first, in narrow rows beside their gradient, in wide ones in turns with it. kSecond: values,
+// then slopes of scores.
+const int kGradient = NARROW * kOwn, kFirst = kGradient + kOwn, kSecond = kFirst + kBlock;
 
 #define FETCH_BLOCK(first)                         \
   {                                                \
@@ -18,10 +18,10 @@ void imp_page(int group) {
   int first_query = block * TILE, base = head * QUERIES, key_base = head / SHARED * KEYS;
   vec4 own[kOwnFetched], keys[kFetched], values[kFetched];
   FETCH(own, 0, base, first_query, QUERIES, TILE)
-  KEEP_TERMS(0, own, TILE, kTurns)
+  KEEP_TURNED(0, own, TILE)
   if (NARROW == 1) {
     FETCH(own, 3, base, first_query, QUERIES, TILE)
-    KEEP_TERMS(kGradient, own, TILE, kTurns)
+    KEEP_TURNED(kGradient, own, TILE)
   }
   float log_sums[4], products[4], largest[4];
   [[unroll]] for (int i = 0; i < 4; ++i) {
@@ -37,12 +37,12 @@ void imp_page(int group) {
   for (int n_block = 0; n_block < blocks; ++n_block) {
     int first_key = n_block * BLOCK;
     if (NARROW == 0) FETCH_BLOCK(first_key)
-    KEEP_TERMS(kFirst, keys, BLOCK, 7)
-    KEEP_TERMS(kSecond, values, BLOCK, 7)
+    KEEP_TURNED(kFirst, keys, BLOCK)
+    KEEP_TURNED(kSecond, values, BLOCK)
     barrier();
     vec4 scores[4 * kAcross], slopes[4 * kAcross];
     [[unroll]] for (int i = 0; i < 4 * kAcross; ++i) scores[i] = slopes[i] = vec4(0.0);
-    TERM_PRODUCTS(scores, 0, kFirst)
+    ROW_PRODUCTS(scores, 0, kFirst)
     EACH_SCORE scores[i * kAcross + j][c] = WEIGHT(scores[i * kAcross + j][c], first_query + 4 * y + i,
                                                    first_key + LINE(j, c), largest[i], log_sums[i]);
     if (!sees_all(first_query, first_key)) {
@@ -51,26 +51,24 @@ void imp_page(int group) {
     if (NARROW == 0) {
       barrier();
       FETCH(own, 3, base, first_query, QUERIES, TILE)
-      KEEP_TERMS(kGradient, own, TILE, kTurns)
+      KEEP_TURNED(kGradient, own, TILE)
       barrier();
     }
-    TERM_PRODUCTS(slopes, kGradient, kSecond)
+    ROW_PRODUCTS(slopes, kGradient, kSecond)
     EACH_SCORE {
       int query = first_query + 4 * y + i, key = first_key + LINE(j, c), at = i * kAcross + j;
       slopes[at][c] = scores[at][c] * (slopes[at][c] * FACTOR(query, key) - products[i]);
       if (IS_HIDDEN(query, key)) slopes[at][c] = 0.0;
     }
     barrier();
-    KEEP_SCORES(kFirst, slopes)
+    KEEP_SCORES(kSecond, slopes)
     if (NARROW == 0) {
-      FETCH(keys, 1, key_base, first_key, KEYS, BLOCK)
       FETCH(own, 0, base, first_query, QUERIES, TILE)
-      KEEP_TERMS(0, own, TILE, kTurns)
+      KEEP_TURNED(0, own, TILE)
     }
-    KEEP(kSecond, keys, BLOCK)
     barrier();
     if (NARROW == 1 && n_block + 1 < blocks) FETCH_BLOCK(first_key + BLOCK)
-    SCORE_PRODUCTS(result, kFirst, kSecond)
+    SCORE_PRODUCTS(result, kSecond, kFirst, kTurned)
     barrier();
   }
   STORE_ROWS(imp_store_0, base, first_query, QUERIES, SCALE, result)

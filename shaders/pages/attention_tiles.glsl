@@ -3,7 +3,7 @@
 // a party, computes 4 rows by BLOCK / 8 scores, or by COLUMNS / 2 elements of a result. No kernel stores
 // scores. Source: Dao, Fu, Ermon, Rudra, Re, FlashAttention: Fast and Memory-Efficient Exact Attention with
 // IO-Awareness, 2022.
-// KERNEL: 0 forward, 1 gradient of queries, 2 gradient of keys and values, which has two parties.
+// KERNEL: 0 forward, 1 gradient of queries, 2 gradients of all or of keys and values, with two parties.
 // NARROW: 1 where a row has at most 16 fours.
 
 const int kParties = KERNEL == 2 ? 2 : 1;
@@ -35,9 +35,12 @@ shared vec4 tiles[kShared];
 int column_of(int thread) { return thread >> 1 & 7; }
 int row_of(int thread) { return (thread & 1) | (thread >> 3 & 2) | (thread >> 5 << 2); }
 
-// Operands of scores lie term by term, four lines per element, as in products/tiles.glsl. Terms are stored in
-// fours: their lines are turned, so that stores meet other banks.
-const int kTurns = min(TILE / 4, 8) - 1;  // of own lines; of a block's: 7
+// Rows of fours. Those of operands of scores are turned, so that rows that are read at once lie in other
+// banks.
+#define ROW_AT(row, column) ((row)*COLUMNS + ((column) ^ (row) / 4 & 7))
+const int kTurned = 7;  // the low bits of a column that are turned; 0: none
+// Scores lie term by term, four own rows per element, turned likewise.
+const int kTurns = min(TILE / 4, 8) - 1;
 
 #if EXTENT % 4 == 0
 #define LOAD_FOUR(k, base, row, column) imp_four_##k(start + (row)*step + (column))
@@ -68,12 +71,10 @@ const int kTurns = min(TILE / 4, 8) - 1;  // of own lines; of a block's: 7
   [[unroll]] for (int n = 0; n < (rows)*COLUMNS / kInvocations; ++n) \
       tiles[(tile) + n * kInvocations + thread] = from[n];
 
-// turns: kTurns or 7.
-#define KEEP_TERMS(tile, from, lines, turns)                                                        \
-  [[unroll]] for (int n = 0; n < (lines)*COLUMNS / kInvocations; ++n) {                             \
-    int at = n * kInvocations + thread, line = at / COLUMNS, column = at % COLUMNS;                 \
-    int place = (tile) + column * (lines) + (line / 4 ^ column & (turns));                          \
-    [[unroll]] for (int c = 0; c < 4; ++c) tiles[place + c * ((lines) / 4)][line % 4] = from[n][c]; \
+#define KEEP_TURNED(tile, from, rows)                                  \
+  [[unroll]] for (int n = 0; n < (rows)*COLUMNS / kInvocations; ++n) { \
+    int at = n * kInvocations + thread;                                \
+    tiles[(tile) + ROW_AT(at / COLUMNS, at % COLUMNS)] = from[n];      \
   }
 
 // Loops over fours of terms, a few at once: loads of later ones hide behind products of earlier ones.
@@ -83,30 +84,32 @@ const int kAtOnce = 4;
       [[unroll]] for (int u = 0, k = k_0; u < kAtOnce; ++u, ++k)
 
 // Products add one term at a time, so that each is one multiply-add.
-// sums[i][j] += line 4 y + i of `left`, of own lines, times lines 4 (x + 8 j) + c of `right`, of a block.
-#define TERM_PRODUCTS(sums, left, right)                                                              \
-  IN_FOURS(COLUMNS) {                                                                                 \
-    int left_at = (left) + k * TILE + (y ^ k & kTurns), right_at = (right) + k * BLOCK + (x ^ k & 7); \
-    [[unroll]] for (int t = 0; t < 4; ++t) {                                                          \
-      vec4 a = tiles[left_at + t * (TILE / 4)];                                                       \
-      [[unroll]] for (int j = 0; j < kAcross; ++j) {                                                  \
-        vec4 b = tiles[right_at + t * (BLOCK / 4) + 8 * j];                                           \
-        [[unroll]] for (int i = 0; i < 4; ++i) sums[i * kAcross + j] += a[i] * b;                     \
-      }                                                                                               \
-    }                                                                                                 \
+// sums[i][j] += row 4 y + i of `left`, of own rows, times rows 4 (x + 8 j) + c of `right`, of a block.
+#define ROW_PRODUCTS(sums, left, right)                                                                      \
+  IN_FOURS(COLUMNS) {                                                                                        \
+    int left_at = (left) + 4 * y * COLUMNS + (k ^ y & 7), right_at = (right) + 4 * x * COLUMNS + (k ^ x);    \
+    vec4 a[4];                                                                                               \
+    [[unroll]] for (int i = 0; i < 4; ++i) a[i] = tiles[left_at + i * COLUMNS];                              \
+    [[unroll]] for (int j = 0; j < kAcross; ++j) {                                                           \
+      vec4 b[4];                                                                                             \
+      [[unroll]] for (int c = 0; c < 4; ++c) b[c] = tiles[right_at + (32 * j + c) * COLUMNS];                \
+      [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int t = 0; t < 4; ++t) sums[i * kAcross + j] += \
+          a[i][t] * vec4(b[0][t], b[1][t], b[2][t], b[3][t]);                                                \
+    }                                                                                                        \
   }
 
-// sums[i][p] += scores of own line 4 y + i times columns x + 8 p of rows of a block.
-#define SCORE_PRODUCTS(sums, scores, right)                                                           \
-  IN_FOURS(BLOCK / 4) {                                                                               \
-    int scores_at = (scores) + k * TILE + (y ^ k & kTurns), right_at = (right) + 4 * k * COLUMNS + x; \
-    [[unroll]] for (int t = 0; t < 4; ++t) {                                                          \
-      vec4 a = tiles[scores_at + t * (TILE / 4)];                                                     \
-      [[unroll]] for (int p = 0; p < kParts; ++p) {                                                   \
-        vec4 b = tiles[right_at + t * COLUMNS + 8 * p];                                               \
-        [[unroll]] for (int i = 0; i < 4; ++i) sums[i * kParts + p] += a[i] * b;                      \
-      }                                                                                               \
-    }                                                                                                 \
+// sums[i][p] += scores of own row 4 y + i times columns x + 8 p of rows of a block. turned: kTurned or 0.
+#define SCORE_PRODUCTS(sums, scores, right, turned)                              \
+  IN_FOURS(BLOCK / 4) {                                                          \
+    int scores_at = (scores) + k * TILE + (y ^ k & kTurns);                      \
+    int right_at = (right) + 4 * k * COLUMNS + (x ^ k & (turned));               \
+    [[unroll]] for (int t = 0; t < 4; ++t) {                                     \
+      vec4 a = tiles[scores_at + t * (TILE / 4)];                                \
+      [[unroll]] for (int p = 0; p < kParts; ++p) {                              \
+        vec4 b = tiles[right_at + t * COLUMNS + 8 * p];                          \
+        [[unroll]] for (int i = 0; i < 4; ++i) sums[i * kParts + p] += a[i] * b; \
+      }                                                                          \
+    }                                                                            \
   }
 
 // A block's line of scores j of an invocation, component c.

@@ -1,5 +1,6 @@
 // Layers whose kernels are pages: recurrent layers of both cells, for several networks, with restarts and in
-// both directions; attention with and without a mask, shared heads, and extents that fill no tile.
+// both directions; attention with and without a mask, shared heads, extents that fill no tile, and so many or
+// few heads that its gradients take several tiles per workgroup or two kernels.
 
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/nn/modules/attention_page.h"
@@ -130,6 +131,8 @@ void add_layer_cases(std::vector<OpCase>& cases) {
   add_attention(cases, "blocks", {1, 2, 70, 99}, {1, 1, 131, 99}, true, true);
   add_attention(cases, "fours", {1, 2, 70, 32}, {1, 1, 131, 32}, true, true);
   add_attention(cases, "wide", {1, 1, 66, 100}, {1, 1, 70, 100}, false, true);
+  add_attention(cases, "many_heads", {64, 2, 9, 4}, {64, 2, 140, 4}, true, true);
+  add_attention(cases, "few_heads", {1, 1, 40, 4}, {1, 1, 600, 4}, true, true);
   add_masked_attention(cases, "narrow_stored",
                        {.query = {1, 2, 70, 24}, .key = {1, 1, 131, 24}, .causal = true, .stores = true});
   add_masked_attentions(cases);

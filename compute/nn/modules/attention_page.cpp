@@ -32,6 +32,9 @@ constexpr std::int64_t kLeastTiledScores = 1 << 25, kNarrowExtent = 32;
 // More scores are never stored, even where masks make kernels of tiles the only ones.
 constexpr std::int64_t kMostStoredScores = 1 << 28;
 
+// Sums of the gradient of queries per head, and their elements, where they are more than one.
+constexpr std::int64_t kMostPieces = 8, kMostQuerySums = 1 << 24;
+
 // Shapes of masks broadcast to the scores; those without a mask have no axes.
 struct MaskShapes {
   Shape bias = {}, hidden = {}, factors = {};
@@ -54,6 +57,9 @@ struct Extents {
   Shape of_queries() const { return {batch, heads, queries, extent}; }
   Shape of_keys() const { return {batch, key_heads, keys, extent}; }
   Shape per_query() const { return {batch, heads, queries}; }
+  Shape query_sums(std::int64_t pieces) const {
+    return {pieces, batch, heads, queries, (extent + 3) / 4 * 4};
+  }
   Shape of_scores() const { return {batch, heads, queries, keys}; }
 };
 
@@ -194,9 +200,10 @@ struct Tiles {
   bool are_narrow() const { return columns <= 16; }
 };
 
-enum class TiledKernel : std::uint8_t { forward, gradient_of_queries, gradient_of_keys };
+// `gradient` is of keys and values, and may leave sums of that of queries.
+enum class TiledKernel : std::uint8_t { forward, gradient_of_queries, gradient };
 constexpr std::array kTiledKernels{TiledKernel::forward, TiledKernel::gradient_of_queries,
-                                   TiledKernel::gradient_of_keys};
+                                   TiledKernel::gradient};
 
 std::int64_t shared_bytes(TiledKernel kernel, const Tiles& tiles) {
   const std::int64_t own = tiles.rows * tiles.columns, other = tiles.block * tiles.columns,
@@ -206,7 +213,7 @@ std::int64_t shared_bytes(TiledKernel kernel, const Tiles& tiles) {
       return 16 * (own + std::max(other, scores) + other);
     case TiledKernel::gradient_of_queries:
       return 16 * ((tiles.are_narrow() ? 2 : 1) * own + other + std::max(other, scores));
-    case TiledKernel::gradient_of_keys:
+    case TiledKernel::gradient:
       return 16 * (std::max(own, 2 * scores) + own + 2 * other);
   }
   return 0;
@@ -225,10 +232,16 @@ Tiles tiles_of(TiledKernel kernel, const Extents& extents, const PageLimits& lim
   return tiles;
 }
 
-LibraryPage kernel_of(const Extents& extents, TiledKernel kernel, const PageLimits& limits) {
+std::int64_t tile_count(std::int64_t steps, const Tiles& tiles) {
+  return (steps + tiles.rows - 1) / tiles.rows;
+}
+
+// pieces: workgroups of `gradient` per key head.
+LibraryPage kernel_of(const Extents& extents, TiledKernel kernel, const PageLimits& limits,
+                      std::int64_t pieces = 1) {
   constexpr const char* kNames[] = {"attention_forward", "attention_gradient_of_queries",
-                                    "attention_gradient_of_keys"};
-  const bool is_forward = kernel == TiledKernel::forward, of_keys = kernel == TiledKernel::gradient_of_keys;
+                                    "attention_gradients"};
+  const bool is_forward = kernel == TiledKernel::forward, of_keys = kernel == TiledKernel::gradient;
   const char* name = kNames[static_cast<std::size_t>(kernel)];
   const Tiles tiles = tiles_of(kernel, extents, limits);
   LibraryPage page = page_of(extents, name, is_forward ? kForwardMasks : kGradientMasks);
@@ -239,9 +252,8 @@ LibraryPage kernel_of(const Extents& extents, TiledKernel kernel, const PageLimi
                                                {"BLOCK", tiles.block},
                                                {"COLUMNS", tiles.columns},
                                                {"NARROW", tiles.are_narrow()}});
-  const std::int64_t steps = of_keys ? extents.keys : extents.queries;
-  page.groups =
-      extents.batch * (of_keys ? extents.key_heads : extents.heads) * ((steps + tiles.rows - 1) / tiles.rows);
+  page.groups = extents.batch *
+                (of_keys ? extents.key_heads * pieces : extents.heads * tile_count(extents.queries, tiles));
   page.group_size = static_cast<int>(2 * tiles.rows * (of_keys ? 2 : 1));
   page.stored_inputs = true;
   return page;
@@ -309,19 +321,44 @@ std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const Page
   return found;
 }
 
+// Workgroups of a key head in `gradient`, of which each leaves sums of the gradient of queries. 0: they would
+// be too many to fill the device with.
+std::int64_t pieces_of_gradient(const Extents& extents, std::int64_t tiles, const PageLimits& limits) {
+  const std::int64_t heads = extents.batch * extents.key_heads,
+                     pieces = std::min(tiles, (limits.groups + heads - 1) / heads);
+  const bool is_small = pieces <= kMostPieces && extents.query_sums(pieces).element_count() <= kMostQuerySums;
+  return pieces == 1 || is_small ? pieces : 0;
+}
+
 std::vector<Tensor> gradient_kernels(const Extents& extents, Values in, const PageLimits& limits) {
   if (takes_matrices(extents, limits)) return gradient_on_matrices(extents, in);
   if (!takes_tiles(extents, limits)) return gradient_operations(extents, in);
   std::vector<Tensor> inputs(in.begin(), in.end());
   if (extents.stores_scores)
     inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(weights_slot(extents)));
-  LibraryPage of_queries = kernel_of(extents, TiledKernel::gradient_of_queries, limits);
-  of_queries.outputs = {{extents.of_queries()}};
-  LibraryPage of_keys = kernel_of(extents, TiledKernel::gradient_of_keys, limits);
-  of_keys.outputs = {{extents.of_keys()}, {extents.of_keys()}};
-  if (extents.in_fours()) of_queries.fours = of_keys.fours = {0, 1, 2, 3};
-  std::vector<Tensor> found = run_page(std::move(of_queries), inputs);
-  for (Tensor& one : run_page(std::move(of_keys), inputs)) found.push_back(std::move(one));
+  const std::int64_t tiles = tile_count(extents.keys, tiles_of(TiledKernel::gradient, extents, limits)),
+                     pieces = pieces_of_gradient(extents, tiles, limits);
+  const bool sums_queries = pieces > 0;
+  LibraryPage gradient = kernel_of(extents, TiledKernel::gradient, limits, sums_queries ? pieces : tiles);
+  gradient.constants.insert(gradient.constants.end(),
+                            {{"PIECES", sums_queries ? pieces : tiles}, {"QUERY_SUMS", sums_queries}});
+  gradient.outputs = {{extents.of_keys()}, {extents.of_keys()}};
+  if (sums_queries) {
+    gradient.outputs.push_back({extents.query_sums(pieces)});
+    gradient.kept = {2};
+  }
+  if (extents.in_fours()) gradient.fours = {0, 1, 2, 3};
+  std::vector<Tensor> found = run_page(std::move(gradient), inputs);
+  if (sums_queries) {
+    Tensor sums = narrow(found[2], 4, 0, extents.extent);
+    sums = pieces == 1 ? reshape(sums, extents.of_queries()) : sum(sums, {0});
+    found = {sums, found[0], found[1]};
+  } else {
+    LibraryPage of_queries = kernel_of(extents, TiledKernel::gradient_of_queries, limits);
+    of_queries.outputs = {{extents.of_queries()}};
+    if (extents.in_fours()) of_queries.fours = {0, 1, 2, 3};
+    found.insert(found.begin(), run_page(std::move(of_queries), inputs)[0]);
+  }
   return found;
 }
 
