@@ -90,6 +90,29 @@ TEST(Product, ATileFitsTheDevice) {
     }
 }
 
+// The tile for an image in memory, or for one that is computed where it is read.
+ProductTile convolution_tile(const Shape& image, const Shape& weights, const ConvolutionOptions& convolved,
+                             std::int64_t shared_bytes = 49152, bool computed = false) {
+  FusionOptions options;
+  options.region_shared_bytes = shared_bytes;
+  options.most_invocations = 1024;
+  const Tensor x = input("x", image),
+               y = convolution(computed ? relu(x) : x, input("w", weights), Tensor(), convolved);
+  const Graph graph = build_graph(std::span(&y, 1)).value();
+  std::vector<std::uint8_t> memory(graph.nodes.size());
+  for (NodeIndex i = 0; i < graph.size(); ++i) memory[static_cast<std::size_t>(i)] = is_memory_leaf(graph[i]);
+  NodeIndex contraction = 0;
+  while (graph[contraction].op != Op::matmul) ++contraction;
+  std::vector<VariantChoice> made;
+  return choose_tile(graph, memory, contraction, options, made);
+}
+
+// Invocations share the terms where a unit has few workgroups.
+TEST(Product, SmallConvolutionsAreInSlices) {
+  EXPECT_GT(convolution_tile({32, 64, 9, 9}, {64, 64, 3, 3}, {}).slices, 1);
+  EXPECT_EQ(convolution_tile({256, 4, 84, 84}, {32, 4, 8, 8}, {.stride = 4}).slices, 1);
+}
+
 // Few tiles per unit: more invocations per sum hide latencies, and load less code.
 TEST(Product, ShortOnesHaveFewSumsPerInvocation) {
   FusionOptions options;

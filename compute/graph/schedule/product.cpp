@@ -106,8 +106,9 @@ bool fits_device(const ProductTile& tile, const FusionOptions& options) {
 }
 
 // Tiles without slices have at most as many invocations as every device can have.
-bool fits(const ProductTile& tile, const FusionOptions& options, bool of_windows) {
-  if (of_windows && tile.slices > 1) return false;
+bool fits(const Measured& measured, const FusionOptions& options, bool of_windows) {
+  const ProductTile& tile = measured.tile;
+  if ((of_windows ? measured.of_windows : measured.efficiency) == 0) return false;
   return shared_bytes(tile) <= options.region_shared_bytes &&
          (tile.slices == 1 || tile.invocations() <= options.most_invocations);
 }
@@ -387,7 +388,7 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 &&
                         measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
-    if (fits(measured.tile, options, shape.of_windows))
+    if (fits(measured, options, shape.of_windows))
       add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) *
                              (has_units || has_workgroups ? kBesideUnits : 1));
   }
@@ -439,6 +440,9 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
     if (own == kTiles.end()) return std::nullopt;
     apart += cycles(shapes.back(), *own, options) + kLaunchCycles;
   }
+  // Products of windows in slices were not measured together.
+  for (std::size_t i = 0; i < matmuls.size(); ++i)
+    if (tiles[i].slices > 1 && shapes[i].of_windows) return std::nullopt;
   if (tiles.front().units != MatrixUnits::none) return shared_tile_of_older_dialect(shapes, tiles, options);
   // Takes the smallest of their tiles: it leaves the shortest tail of workgroups that run alone. Two
   // gradients of a layer of 256: 127 us, with the larger tile 147 us.
@@ -459,8 +463,7 @@ namespace {
 double least_cycles(const ProductShape& shape, const FusionOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const Measured& measured : kTiles)
-    if (fits(measured.tile, options, shape.of_windows))
-      least = std::min(least, cycles(shape, measured, options));
+    if (fits(measured, options, shape.of_windows)) least = std::min(least, cycles(shape, measured, options));
   return least;
 }
 
