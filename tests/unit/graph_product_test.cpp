@@ -107,6 +107,26 @@ ProductTile convolution_tile(const Shape& image, const Shape& weights, const Con
   return choose_tile(graph, memory, contraction, options, made);
 }
 
+TEST(Product, LargeConvolutionsOfThreeAreOfPatches) {
+  const ProductTile large = convolution_tile({64, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1});
+  EXPECT_TRUE(large.of_patches);
+  EXPECT_LE(16 * patch_memory(large), 49152);
+  EXPECT_TRUE(convolution_tile({64, 64, 25, 27}, {32, 64, 3, 3}, {}).of_patches);
+  const ProductTile small = convolution_tile({64, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1}, 32768);
+  EXPECT_TRUE(small.of_patches);
+  EXPECT_LE(16 * patch_memory(small), 32768);
+  const auto is_other = [](const Shape& weights, const ConvolutionOptions& options) {
+    return !convolution_tile({64, 64, 32, 32}, weights, options).of_patches;
+  };
+  EXPECT_TRUE(is_other({64, 64, 3, 3}, {.stride = 2}));
+  EXPECT_TRUE(is_other({64, 64, 3, 3}, {.dilation = 2}));
+  EXPECT_TRUE(is_other({64, 64, 5, 3}, {}));
+  EXPECT_TRUE(is_other({64, 32, 3, 3}, {.groups = 2}));
+  EXPECT_FALSE(convolution_tile({64, 4, 32, 32}, {64, 4, 3, 3}, {}).of_patches);  // less than a turn
+  EXPECT_FALSE(convolution_tile({1, 64, 8, 8}, {64, 64, 3, 3}, {}).of_patches);   // few workgroups
+  EXPECT_FALSE(convolution_tile({64, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1}, 49152, true).of_patches);
+}
+
 // Invocations share the terms where a unit has few workgroups.
 TEST(Product, SmallConvolutionsAreInSlices) {
   EXPECT_GT(convolution_tile({32, 64, 9, 9}, {64, 64, 3, 3}, {}).slices, 1);

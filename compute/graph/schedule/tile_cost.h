@@ -27,6 +27,17 @@ inline constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 0.70, 2
                                    Measured{{32, 64, 16, 4, 4}, 0.60, 0.46, 6},
                                    Measured{{32, 32, 32, 4, 4, MatrixUnits::none, 4}, 0, 0.47, 4}};
 
+// Tiles of patches (winograd.h): cycles of a workgroup at its start and end, and of each turn, fitted to
+// convolutions of 32 and 64 channels on an H200.
+struct OfPatches {
+  ProductTile tile;
+  double fixed, per_turn;
+};
+inline constexpr std::array kPatchTiles{
+    OfPatches{{64, 128, 8, 4, 4, MatrixUnits::none, 1, true}, 4800, 5040},
+    OfPatches{{32, 256, 8, 4, 4, MatrixUnits::none, 1, true}, 4900, 5200},
+    OfPatches{{32, 128, 8, 4, 4, MatrixUnits::none, 1, true}, 2430, 3210}};
+
 // Fitted to 35 times on an H100: five products of a language model, each with seven tiles. Cycles per turn of
 // a workgroup alone on a unit: memory latency and two barriers, then the multiply-adds of one invocation. One
 // workgroup has too few invocations to hide their latency.
