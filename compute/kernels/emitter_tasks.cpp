@@ -35,7 +35,7 @@ std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int work
     return task.element_count;
   if (task.kind == TaskKind::page) return graph[task.anchor].source->page->groups;
   if (task.kind == TaskKind::column_fold) return (task.element_count + kFoldColumns - 1) / kFoldColumns;
-  if (task.kind == TaskKind::product) return tile_count(product_shape(graph, task.anchor), task.tile);
+  if (task.kind == TaskKind::product) return workgroup_count(graph, task.anchor, task.tile);
   std::int64_t invocations = task.element_count;
   if (task.kind == TaskKind::scan || task.kind == TaskKind::custom)
     invocations /= graph[task.anchor].shape[static_cast<int>(graph[task.anchor].ints[0])];

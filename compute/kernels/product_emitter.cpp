@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compute/graph/schedule/product.h"
+#include "compute/graph/schedule/winograd.h"
 #include "compute/graph/strides.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/embedded_shaders.h"
@@ -48,6 +49,9 @@ std::string ProductEmitter::declarations(const ProductTile& tile) {
                     define("LANE_COLUMNS", text(tile.columns / tile.thread_columns)) +
                     define("INVOCATIONS", text(tile.invocations()));
   if (tile.units == MatrixUnits::workgroup) return out + "\n";
+  if (tile.of_patches)
+    return out + define("TILE_PATCHES", text(tile.columns / 4)) + "shared vec4 tile_memory[" +
+           text(patch_memory(tile)) + "];\n\n";
   if (tile.units == MatrixUnits::subgroup) {
     out += define("SUBGROUP_ROWS", text(8 * tile.thread_rows)) +
            define("SUBGROUP_COLUMNS", text(4 * tile.thread_columns));
@@ -64,6 +68,7 @@ std::string ProductEmitter::declarations(const ProductTile& tile) {
 
 std::string ProductEmitter::function(const std::string& name) {
   if (task_.tile.units == MatrixUnits::workgroup) return workgroup_function(name);
+  if (task_.tile.of_patches) return patches_function(name);
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const Loads left = loads(0), right = loads(1);
   const auto macro = [&](const std::string& side, std::size_t slot, const Loads& how) {
@@ -298,12 +303,15 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
 }
 
 std::string ProductEmitter::macro_of_body(const std::string& name, std::size_t slot) {
+  return parameterised(name,
+                       slot == 0 ? "batch, row_at, term_at, loaded" : "batch, term_at, column_at, loaded");
+}
+
+std::string ProductEmitter::parameterised(const std::string& name, const std::string& parameters) {
   std::string body = take_body();
   for (std::size_t end = body.find('\n'); end != std::string::npos; end = body.find('\n', end + 3))
     body.replace(end, 1, " \\\n");
-  return "#define " + name +
-         (slot == 0 ? "(batch, row_at, term_at, loaded)" : "(batch, term_at, column_at, loaded)") +
-         " { \\\n" + body + "}\n";
+  return "#define " + name + "(" + parameters + ") { \\\n" + body + "}\n";
 }
 
 // Eight neighbours one by one, packed into a vector: windows of an image, and lines that are no whole

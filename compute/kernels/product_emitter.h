@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compute/graph/schedule/product.h"
+#include "compute/graph/schedule/winograd.h"
 #include "compute/graph/strides.h"
 #include "compute/kernels/emitter.h"
 
@@ -41,6 +42,11 @@ class ProductEmitter : public Emitter {
   std::string operand_place(const graph::MatrixOperand& operand, std::size_t slot);
   std::string element_function(const std::string& name);
   std::string packing_macro(const std::string& name, std::size_t slot, const Loads& loads);
+  std::string patches_function(const std::string& name);
+  std::string kernel_macro(const std::string& name, const graph::WindowsOfThree& windows);
+  std::string patch_macro(const std::string& name, const graph::WindowsOfThree& windows);
+  std::string patch_store(const std::string& name, const graph::WindowsOfThree& windows);
+  std::string parameterised(const std::string& name, const std::string& parameters);  // the body as a macro
   std::string macro_of_body(const std::string& name, std::size_t slot);
   std::string load_macro(const std::string& name, std::size_t slot, const Loads& loads);
   std::string vector_at(const graph::Strides& strides, const ElementIndex& index, std::int32_t width);

@@ -17,8 +17,8 @@
 //     columns
 //   STORE(batch, row, column, sums)
 //     stores four neighbouring outputs of each of STORE_ROWS rows, except those outside
-// and once per kernel the tile's extents, SLICES (1, 2 or 4; THREAD_ROWS and THREAD_COLUMNS are 8 if not 1),
-// STORE_ROWS (1 or 2; it divides THREAD_ROWS / SLICES), INVOCATIONS (a multiple of
+// and once per kernel the tile's extents, SLICES (1, 2 or 4; if not 1, it divides THREAD_ROWS, and
+// THREAD_COLUMNS is 4 or 8), STORE_ROWS (1 or 2; it divides THREAD_ROWS / SLICES), INVOCATIONS (a multiple of
 // 32, at least the tile's rows and columns), and the shared vec4 arrays tile_left and tile_right: term by
 // term, four rows or columns per element.
 
@@ -71,25 +71,25 @@
 
 #define OWN_ROWS (THREAD_ROWS / SLICES)
 #define OTHER_SUMS(other, r) (((other)*OWN_ROWS + (r)) * (INVOCATIONS / SLICES) + member)
-#define MEET(owner)                                                 \
-  barrier();                                                        \
-  if (slice != owner) {                                             \
-    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) {                 \
-      int at = OTHER_SUMS(slice - int(slice > owner), r);           \
-      tile_left[at] = sums[owner * OWN_ROWS + r][0];                \
-      tile_right[at] = sums[owner * OWN_ROWS + r][1];               \
-    }                                                               \
-  }                                                                 \
-  barrier();                                                        \
-  if (slice == owner) {                                             \
-    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) {                 \
-      own[r][0] = sums[owner * OWN_ROWS + r][0];                    \
-      own[r][1] = sums[owner * OWN_ROWS + r][1];                    \
-      [[unroll]] for (int other = 0; other < SLICES - 1; other++) { \
-        own[r][0] += tile_left[OTHER_SUMS(other, r)];               \
-        own[r][1] += tile_right[OTHER_SUMS(other, r)];              \
-      }                                                             \
-    }                                                               \
+#define OTHER_COLUMN(c) ((c) == 0 ? tile_left[at] : tile_right[at])
+#define MEET(owner)                                                                                         \
+  barrier();                                                                                                \
+  if (slice != owner) {                                                                                     \
+    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) {                                                         \
+      int at = OTHER_SUMS(slice - int(slice > owner), r);                                                   \
+      tile_left[at] = sums[owner * OWN_ROWS + r][0];                                                        \
+      if (THREAD_COLUMNS == 8) tile_right[at] = sums[owner * OWN_ROWS + r][THREAD_COLUMNS / 4 - 1];         \
+    }                                                                                                       \
+  }                                                                                                         \
+  barrier();                                                                                                \
+  if (slice == owner) {                                                                                     \
+    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) { \
+      own[r][c] = sums[owner * OWN_ROWS + r][c];                                                            \
+      [[unroll]] for (int other = 0; other < SLICES - 1; other++) {                                         \
+        int at = OTHER_SUMS(other, r);                                                                      \
+        own[r][c] += OTHER_COLUMN(c);                                                                       \
+      }                                                                                                     \
+    }                                                                                                       \
   }
 
 #define STORE_SUMS(sums, row_count, column_count)                              \
@@ -159,7 +159,7 @@ void PRODUCT(int group) {
 #if SLICES > 1
   // Each slice adds up the sums of its own rows, and stores them. No loop over slices: with barriers inside,
   // a driver may keep it, and then the sums in memory.
-  vec4 own[OWN_ROWS][2];
+  vec4 own[OWN_ROWS][THREAD_COLUMNS / 4];
   MEET(0)
   MEET(1)
 #if SLICES == 4
@@ -167,7 +167,7 @@ void PRODUCT(int group) {
   MEET(3)
 #endif
   int first_row = slice * OWN_ROWS;
-  STORE_SUMS(own, OWN_ROWS, 2)
+  STORE_SUMS(own, OWN_ROWS, THREAD_COLUMNS / 4)
 #else
   const int first_row = 0;
   STORE_SUMS(sums, THREAD_ROWS, THREAD_COLUMNS / 4)
@@ -186,4 +186,5 @@ void PRODUCT(int group) {
 #undef STORE_SUMS
 #undef OWN_ROWS
 #undef OTHER_SUMS
+#undef OTHER_COLUMN
 #undef MEET

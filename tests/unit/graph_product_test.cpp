@@ -90,6 +90,49 @@ TEST(Product, ATileFitsTheDevice) {
     }
 }
 
+// The tile for an image in memory, or for one that is computed where it is read.
+ProductTile convolution_tile(const Shape& image, const Shape& weights, const ConvolutionOptions& convolved,
+                             std::int64_t shared_bytes = 49152, bool computed = false) {
+  FusionOptions options;
+  options.region_shared_bytes = shared_bytes;
+  options.most_invocations = 1024;
+  const Tensor x = input("x", image),
+               y = convolution(computed ? relu(x) : x, input("w", weights), Tensor(), convolved);
+  const Graph graph = build_graph(std::span(&y, 1)).value();
+  std::vector<std::uint8_t> memory(graph.nodes.size());
+  for (NodeIndex i = 0; i < graph.size(); ++i) memory[static_cast<std::size_t>(i)] = is_memory_leaf(graph[i]);
+  NodeIndex contraction = 0;
+  while (graph[contraction].op != Op::matmul) ++contraction;
+  std::vector<VariantChoice> made;
+  return choose_tile(graph, memory, contraction, options, made);
+}
+
+TEST(Product, LargeConvolutionsOfThreeAreOfPatches) {
+  const ProductTile large = convolution_tile({64, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1});
+  EXPECT_TRUE(large.of_patches);
+  EXPECT_LE(16 * patch_memory(large), 49152);
+  EXPECT_TRUE(convolution_tile({64, 64, 25, 27}, {32, 64, 3, 3}, {}).of_patches);
+  const ProductTile small = convolution_tile({64, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1}, 32768);
+  EXPECT_TRUE(small.of_patches);
+  EXPECT_LE(16 * patch_memory(small), 32768);
+  const auto is_other = [](const Shape& weights, const ConvolutionOptions& options) {
+    return !convolution_tile({64, 64, 32, 32}, weights, options).of_patches;
+  };
+  EXPECT_TRUE(is_other({64, 64, 3, 3}, {.stride = 2}));
+  EXPECT_TRUE(is_other({64, 64, 3, 3}, {.dilation = 2}));
+  EXPECT_TRUE(is_other({64, 64, 5, 3}, {}));
+  EXPECT_TRUE(is_other({64, 32, 3, 3}, {.groups = 2}));
+  EXPECT_FALSE(convolution_tile({64, 4, 32, 32}, {64, 4, 3, 3}, {}).of_patches);  // less than a turn
+  EXPECT_FALSE(convolution_tile({1, 64, 8, 8}, {64, 64, 3, 3}, {}).of_patches);   // few workgroups
+  EXPECT_FALSE(convolution_tile({64, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1}, 49152, true).of_patches);
+}
+
+// Invocations share the terms where a unit has few workgroups.
+TEST(Product, SmallConvolutionsAreInSlices) {
+  EXPECT_GT(convolution_tile({32, 64, 9, 9}, {64, 64, 3, 3}, {}).slices, 1);
+  EXPECT_EQ(convolution_tile({256, 4, 84, 84}, {32, 4, 8, 8}, {.stride = 4}).slices, 1);
+}
+
 // Few tiles per unit: more invocations per sum hide latencies, and load less code.
 TEST(Product, ShortOnesHaveFewSumsPerInvocation) {
   FusionOptions options;

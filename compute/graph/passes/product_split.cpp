@@ -28,6 +28,7 @@ class ProductSplitter {
     if (split_.region_of[at(index)] >= 0 || node.blocks > 0 || !wants_tiles(graph_, index, options_) ||
         node.shape.rank() == Shape::kMaxRank)
       return 1;
+    if (patches_are_faster(graph_, index, options_)) return 1;
     const bool halves = graph_[node.inputs[0]].dtype == DType::float16;
     const Stretched kind = !options_.matrix_units || !halves ? Stretched::tiles
                            : node.stays_tiled                ? Stretched::places

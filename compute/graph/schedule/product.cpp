@@ -10,6 +10,7 @@
 #include "compute/graph/axis_map.h"
 #include "compute/graph/schedule/cost.h"
 #include "compute/graph/schedule/tile_cost.h"
+#include "compute/graph/schedule/winograd.h"
 #include "compute/graph/strides.h"
 
 namespace imprint::graph {
@@ -98,6 +99,7 @@ double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const
 // Four rows or columns per element, and one extra element between terms against bank conflicts.
 std::int64_t shared_bytes(const ProductTile& tile) {
   if (tile.units == MatrixUnits::subgroup) return 16 * unit_memory(tile).total;
+  if (tile.of_patches) return 16 * patch_memory(tile);
   return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
 }
 
@@ -106,8 +108,9 @@ bool fits_device(const ProductTile& tile, const FusionOptions& options) {
 }
 
 // Tiles without slices have at most as many invocations as every device can have.
-bool fits(const ProductTile& tile, const FusionOptions& options, bool of_windows) {
-  if (of_windows && tile.slices > 1) return false;
+bool fits(const Measured& measured, const FusionOptions& options, bool of_windows) {
+  const ProductTile& tile = measured.tile;
+  if ((of_windows ? measured.of_windows : measured.efficiency) == 0) return false;
   return shared_bytes(tile) <= options.region_shared_bytes &&
          (tile.slices == 1 || tile.invocations() <= options.most_invocations);
 }
@@ -139,6 +142,17 @@ double cycles_of_places(const ProductShape& shape, const OnUnits& measured, cons
                             (kLanes * measured.efficiency * kWithWindows);
   return turns * (kStart + kPerStore * stores) +
          steps * std::max(turns * (kLoads + kPerMatrix * matrices), workgroups * arithmetic);
+}
+
+std::optional<double> cycles_of_patches(const Graph& graph, NodeIndex matmul, const OfPatches& measured,
+                                        const FusionOptions& options) {
+  const std::optional<WindowsOfThree> windows = windows_of_three(graph, matmul);
+  if (!windows || options.product_turn_operations > 0 || !fits_device(measured.tile, options))
+    return std::nullopt;
+  const double workgroups = std::ceil(static_cast<double>(workgroup_count(graph, matmul, measured.tile)) /
+                                      static_cast<double>(options.region_groups)),
+               turns = static_cast<double>(windows->channels / measured.tile.depth);
+  return workgroups * (measured.fixed + turns * measured.per_turn);
 }
 
 // With the tile that suits best.
@@ -334,6 +348,7 @@ std::optional<int> packed_operands(const Graph& graph, const std::vector<std::ui
 std::string product_tile_text(const ProductTile& tile) {
   std::string text;
   for (std::int32_t extent : {tile.rows, tile.columns, tile.depth}) text += std::to_string(extent) + " x ";
+  if (tile.of_patches) return text.substr(0, text.size() - 3) + " of patches";
   return text.substr(0, text.size() - 3) + " by " + std::to_string(tile.thread_rows) + " x " +
          std::to_string(tile.thread_columns) +
          (tile.slices > 1                       ? " in " + std::to_string(tile.slices) + " slices"
@@ -387,10 +402,14 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 &&
                         measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
-    if (fits(measured.tile, options, shape.of_windows))
+    if (fits(measured, options, shape.of_windows))
       add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) *
                              (has_units || has_workgroups ? kBesideUnits : 1));
   }
+  for (const OfPatches& measured : kPatchTiles)
+    if (const auto cost = cycles_of_patches(graph, matmul, measured, options);
+        cost && reads_images(graph, materialized, matmul))
+      add(measured.tile, *cost);
   const std::string kernel = "product " + std::to_string(shape.batch) + " x " + std::to_string(shape.rows) +
                              " x " + std::to_string(shape.columns) + " of " + std::to_string(shape.depth) +
                              " " + signature_down_to_memory(graph, materialized, std::span(&matmul, 1));
@@ -439,6 +458,9 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
     if (own == kTiles.end()) return std::nullopt;
     apart += cycles(shapes.back(), *own, options) + kLaunchCycles;
   }
+  // Products of windows in slices were not measured together.
+  for (std::size_t i = 0; i < matmuls.size(); ++i)
+    if (tiles[i].slices > 1 && shapes[i].of_windows) return std::nullopt;
   if (tiles.front().units != MatrixUnits::none) return shared_tile_of_older_dialect(shapes, tiles, options);
   // Takes the smallest of their tiles: it leaves the shortest tail of workgroups that run alone. Two
   // gradients of a layer of 256: 127 us, with the larger tile 147 us.
@@ -447,6 +469,13 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
     if (std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;  // tiles are in order
   if (cycles_together(shapes, *smallest, options) + kLaunchCycles >= apart) return std::nullopt;
   return smallest->tile;
+}
+
+std::int64_t workgroup_count(const Graph& graph, NodeIndex matmul, const ProductTile& tile) {
+  const ProductShape shape = product_shape(graph, matmul);
+  if (!tile.of_patches) return tile_count(shape, tile);
+  const std::int64_t each = tile.columns / 4;
+  return row_tiles(shape, tile) * ((windows_of_three(graph, matmul)->patches() + each - 1) / each);
 }
 
 std::int64_t stretch_length(std::int64_t terms, std::int64_t stretches) {
@@ -459,8 +488,7 @@ namespace {
 double least_cycles(const ProductShape& shape, const FusionOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const Measured& measured : kTiles)
-    if (fits(measured.tile, options, shape.of_windows))
-      least = std::min(least, cycles(shape, measured, options));
+    if (fits(measured, options, shape.of_windows)) least = std::min(least, cycles(shape, measured, options));
   return least;
 }
 
@@ -529,6 +557,14 @@ double cycles_in_region(const RegionLayer& layer, bool folds, const FusionOption
 }
 
 }  // namespace
+
+bool patches_are_faster(const Graph& graph, NodeIndex matmul, const FusionOptions& options) {
+  const double others = cycles_of_tiles(product_shape(graph, matmul), options, false);
+  return std::ranges::any_of(kPatchTiles, [&](const OfPatches& measured) {
+    const std::optional<double> cost = cycles_of_patches(graph, matmul, measured, options);
+    return cost && kLaunchCycles + *cost < others;
+  });
+}
 
 bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options) {
   const auto& [rows, in, out, groups, row_block, learns] = layer;

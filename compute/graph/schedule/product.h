@@ -2,6 +2,7 @@
 // Chooses the tile of a workgroup for large contractions, from the shape and the measured speed of each tile.
 // Pure arithmetic.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +29,12 @@ struct UnitMemory {
 };
 UnitMemory unit_memory(const ProductTile& tile);
 
+// Shared memory of a tile of patches (winograd.h), in elements of 16 bytes: values of patches and kernels,
+// afterwards of sums.
+inline std::int64_t patch_memory(const ProductTile& tile) {
+  return std::max(4 * tile.depth * (tile.rows + tile.columns / 4), 2048);
+}
+
 // `batch` products of rows x depth by depth x columns.
 struct ProductShape {
   std::int64_t batch = 1, rows = 0, columns = 0, depth = 0;
@@ -48,6 +55,11 @@ inline std::int64_t column_tiles(const ProductShape& shape, const ProductTile& t
 inline std::int64_t tile_count(const ProductShape& shape, const ProductTile& tile) {
   return shape.batch * row_tiles(shape, tile) * column_tiles(shape, tile);
 }
+// The same where the tile may be of patches.
+std::int64_t workgroup_count(const Graph& graph, NodeIndex matmul, const ProductTile& tile);
+
+// Whether patches are faster than every other tile, and than stretches of terms.
+bool patches_are_faster(const Graph& graph, NodeIndex matmul, const FusionOptions& options);
 
 // Adds the choice to `made` if there was more than one variant.
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,

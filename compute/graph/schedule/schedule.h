@@ -146,6 +146,7 @@ struct ProductTile {
   std::int32_t thread_rows = 0, thread_columns = 0;
   MatrixUnits units = MatrixUnits::none;
   std::int32_t slices = 1;  // groups of invocations that share the terms of each turn
+  bool of_patches = false;  // of a convolution (winograd.h)
 
   std::int32_t invocations() const { return rows / thread_rows * (columns / thread_columns) * slices; }
   bool operator==(const ProductTile&) const = default;
