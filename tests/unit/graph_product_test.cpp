@@ -199,14 +199,16 @@ TEST(Product, GradientsOfConvolutionsStoreNoColumns) {
 // A layer of weights that every workgroup would read, and leave a gradient of.
 TEST(Product, LayersOfManyRowsAndWeightsAreFasterInTiles) {
   FusionOptions options;
-  const auto faster = [&](std::int64_t rows, std::int64_t width, std::int64_t row_block) {
+  const auto faster = [&](std::int64_t rows, std::int64_t width, std::int64_t row_block, bool learns = true) {
     return tiles_are_faster_than_region(
-        {.rows = rows, .in = width, .out = width, .row_block = row_block, .learns = true}, options);
+        {.rows = rows, .in = width, .out = width, .row_block = row_block, .learns = learns}, options);
   };
   EXPECT_FALSE(faster(256, 256, 4));
   EXPECT_TRUE(faster(2048, 256, 8));
   EXPECT_TRUE(faster(16384, 256, 32));
   EXPECT_FALSE(faster(64, 256, 4));
+  EXPECT_TRUE(faster(2048, 256, 16, false));
+  EXPECT_FALSE(faster(256, 256, 2, false));
 }
 
 Graph fused_mixed(const std::vector<Tensor>& outputs) {
