@@ -145,6 +145,33 @@ TEST(Product, ShortOnesHaveFewSumsPerInvocation) {
   }
 }
 
+// Two gradients of a layer take tiles with slices, unless these leave units idle at the end.
+TEST(Product, PairsThatFillAllUnitsTakeSlices) {
+  FusionOptions options;
+  options.region_shared_bytes = 49152;
+  options.most_invocations = 1024;
+  const ProductTile smallest{32, 64, 16, 4, 4};
+  const auto slices_of = [&](const ProductShape& first, const ProductShape& second) {
+    std::vector<Tensor> products;
+    for (const ProductShape& shape : {first, second}) {
+      const std::string name = std::to_string(products.size());
+      products.push_back(matmul(input("x" + name, {shape.batch, shape.rows, shape.depth}),
+                                input("y" + name, {shape.batch, shape.depth, shape.columns})));
+    }
+    const Graph graph = build_graph(products).value();
+    const std::vector<std::uint8_t> memory(graph.nodes.size(), 1);
+    std::vector<NodeIndex> matmuls;
+    for (NodeIndex i = 0; i < graph.size(); ++i)
+      if (graph[i].op == Op::matmul) matmuls.push_back(i);
+    const std::optional<ProductTile> tile =
+        choose_shared_tile(graph, memory, matmuls, {smallest, smallest}, options);
+    return tile ? tile->slices : 0;
+  };
+  EXPECT_EQ(slices_of({1, 2048, 256, 1024}, {2, 256, 1024, 1024}), 4);
+  EXPECT_EQ(slices_of({2, 1024, 256, 1024}, {1, 2048, 1024, 256}), 4);
+  EXPECT_EQ(slices_of({1, 2048, 256, 768}, {4, 256, 768, 512}), 1);
+}
+
 TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
   FusionOptions options;
   const ProductShape gradient{1, 256, 256, 16384};
@@ -215,14 +242,16 @@ TEST(Product, GradientsOfConvolutionsStoreNoColumns) {
 // A layer of weights that every workgroup would read, and leave a gradient of.
 TEST(Product, LayersOfManyRowsAndWeightsAreFasterInTiles) {
   FusionOptions options;
-  const auto faster = [&](std::int64_t rows, std::int64_t width, std::int64_t row_block) {
+  const auto faster = [&](std::int64_t rows, std::int64_t width, std::int64_t row_block, bool learns = true) {
     return tiles_are_faster_than_region(
-        {.rows = rows, .in = width, .out = width, .row_block = row_block, .learns = true}, options);
+        {.rows = rows, .in = width, .out = width, .row_block = row_block, .learns = learns}, options);
   };
   EXPECT_FALSE(faster(256, 256, 4));
   EXPECT_TRUE(faster(2048, 256, 8));
   EXPECT_TRUE(faster(16384, 256, 32));
   EXPECT_FALSE(faster(64, 256, 4));
+  EXPECT_TRUE(faster(2048, 256, 16, false));
+  EXPECT_FALSE(faster(256, 256, 2, false));
 }
 
 Graph fused_mixed(const std::vector<Tensor>& outputs) {

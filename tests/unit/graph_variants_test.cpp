@@ -183,6 +183,17 @@ TEST(Variants, FoldsOfOneLevelHaveOneNumberOfInvocations) {
   EXPECT_THAT(folds_of(made.schedule), ElementsAre(std::stoi(other), std::stoi(other)));
 }
 
+// A few workgroups leave most of the device idle, so that each column has as many lanes as there can be.
+TEST(Variants, AFewLongColumnsHaveManyLanes) {
+  const Tensor x = input("x", {16, 128, 256}), y = input("y", {64, 256});
+  const auto invocations_of = [](const FusedAs& made) {
+    EXPECT_EQ(made.schedule.tasks.at(0).kind, TaskKind::column_fold);
+    return made.schedule.tasks[0].invocations;
+  };
+  EXPECT_EQ(invocations_of(fused(sum(x, {0, 1}), {x})), 1024);
+  EXPECT_EQ(invocations_of(fused(sum(y, {0}), {y})), 64);
+}
+
 TEST(Variants, ATableThatAsksForTheImpossibleIsNoted) {
   const std::string kernel = choice_of(choices(network("net").schedule), " rows").kernel;
   const VariantTable table{{kernel, "4096 rows a workgroup"}};

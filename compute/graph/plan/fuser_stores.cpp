@@ -182,8 +182,11 @@ void Fuser::share_tile(const std::vector<Task*>& tasks) {
     matmuls.push_back(task->anchor);
     tiles.push_back(task->tile);
   }
-  if (std::ranges::all_of(tiles, [&](const ProductTile& tile) { return tile == tiles.front(); })) return;
-  const std::optional<ProductTile> shared = choose_shared_tile(graph_, matmuls, tiles, options_);
+  const bool are_equal =
+      std::ranges::all_of(tiles, [&](const ProductTile& tile) { return tile == tiles.front(); });
+  if (tiles.size() < 2 || (are_equal && tiles.front().units != MatrixUnits::none)) return;
+  const std::optional<ProductTile> shared =
+      choose_shared_tile(graph_, schedule_.materialized, matmuls, tiles, options_);
   if (!shared) return;
   for (Task* task : tasks) {
     task->tile = *shared;

@@ -357,13 +357,20 @@ std::string product_tile_text(const ProductTile& tile) {
                                                 : " as a matrix");
 }
 
+namespace {
+
+// Many simultaneous loads plus many sums need too many registers.
+bool loads_one_by_one(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul) {
+  return operand_layout(graph, materialized, matmul, 0, 4).width == 1 ||
+         operand_layout(graph, materialized, matmul, 1, 4).width == 1;
+}
+
+}  // namespace
+
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
                         const FusionOptions& options, std::vector<VariantChoice>& made) {
   const ProductShape shape = product_shape(graph, matmul);
-  const auto loads_alone = [&](std::size_t slot) {
-    return operand_layout(graph, materialized, matmul, slot, 4).width == 1;
-  };
-  const bool one_by_one = loads_alone(0) || loads_alone(1);
+  const bool one_by_one = loads_one_by_one(graph, materialized, matmul);
   std::vector<ProductTile> tiles;
   std::vector<Variant> variants;
   const auto add = [&](const ProductTile& tile, double cost) {
@@ -397,7 +404,6 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
       add(measured.tile, cycles_on_units(shape, measured, options));
   constexpr double kBesideUnits = 1000;  // no float16 product was measured faster without matrix units
   for (const Measured& measured : kTiles) {
-    // Many simultaneous loads plus many sums need too many registers.
     constexpr std::int32_t kSumsBesideLoads = 32;
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 &&
@@ -424,6 +430,21 @@ bool suits_older_dialect(const Graph& graph, const std::vector<std::uint8_t>& ma
 
 namespace {
 
+// Whether products of one dispatch take less time in tiles with slices than in the smallest ones. Those are
+// four times as small and load twice as much per multiply-add, but leave fewer units idle at the end.
+bool slices_are_faster(const std::vector<ProductShape>& shapes, const Measured& sliced,
+                       const Measured& smallest, const FusionOptions& options) {
+  constexpr double kFaster = 1.08;  // than estimated, on an H200, in four pairs of gradients
+  double workgroups = 0;            // per unit
+  for (const ProductShape& shape : shapes) {
+    if (!fits(sliced.tile, options, shape.of_windows)) return false;
+    workgroups +=
+        static_cast<double>(tile_count(shape, sliced.tile)) / static_cast<double>(options.region_groups);
+  }
+  return cycles_together(shapes, sliced, options) * std::ceil(workgroups) / workgroups <
+         cycles_together(shapes, smallest, options) * kFaster;
+}
+
 std::optional<ProductTile> shared_tile_of_older_dialect(const std::vector<ProductShape>& shapes,
                                                         const std::vector<ProductTile>& tiles,
                                                         const FusionOptions& options) {
@@ -446,7 +467,9 @@ std::optional<ProductTile> shared_tile_of_older_dialect(const std::vector<Produc
 
 }  // namespace
 
-std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls,
+std::optional<ProductTile> choose_shared_tile(const Graph& graph,
+                                              const std::vector<std::uint8_t>& materialized,
+                                              const std::vector<NodeIndex>& matmuls,
                                               const std::vector<ProductTile>& tiles,
                                               const FusionOptions& options) {
   std::vector<ProductShape> shapes;
@@ -468,7 +491,13 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
   for (const Measured& measured : kTiles)
     if (std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;  // tiles are in order
   if (cycles_together(shapes, *smallest, options) + kLaunchCycles >= apart) return std::nullopt;
-  return smallest->tile;
+  const Measured& sliced = *std::ranges::find_if(kTiles, [](const Measured& m) { return m.tile.slices > 1; });
+  const bool takes_sliced =
+      smallest == &kTiles.back() &&
+      std::ranges::none_of(matmuls,
+                           [&](NodeIndex matmul) { return loads_one_by_one(graph, materialized, matmul); }) &&
+      slices_are_faster(shapes, sliced, *smallest, options);
+  return (takes_sliced ? sliced : *smallest).tile;
 }
 
 std::int64_t workgroup_count(const Graph& graph, NodeIndex matmul, const ProductTile& tile) {
@@ -568,9 +597,14 @@ bool patches_are_faster(const Graph& graph, NodeIndex matmul, const FusionOption
 
 bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options) {
   const auto& [rows, in, out, groups, row_block, learns] = layer;
-  constexpr double kBesideUnits = 2;  // time of few rows in a region, beside its estimate: of 64 rows by 256
-  const bool on_units = !learns && options.narrow_products && options.matrix_units;
-  double region = cycles_in_region(layer, false, options) * (on_units ? kBesideUnits : 1),
+  // Time in a region beside its estimate: of 64 rows by 256, and of 2,048 rows by 256 (45 us on an H200).
+  constexpr double kBesideUnits = 2, kOfManyRows = 3;
+  constexpr std::int64_t kManyRows = 16;  // per unit
+  const bool on_units = !learns && options.narrow_products && options.matrix_units,
+             has_many_rows = !learns && rows >= kManyRows * options.region_groups;
+  double region = cycles_in_region(layer, false, options) * (on_units        ? kBesideUnits
+                                                             : has_many_rows ? kOfManyRows
+                                                                             : 1),
          tiles = cycles_of_tiles({groups, rows, out, in}, options, on_units);
   if (learns) {
     region += region + cycles_in_region(layer, true, options);

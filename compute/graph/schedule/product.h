@@ -75,7 +75,9 @@ bool suits_older_dialect(const Graph& graph, const std::vector<std::uint8_t>& ma
 // Returns the tile with which all these products, in one dispatch, finish soonest. Returns nothing if
 // separate dispatches with their own tiles finish sooner. matmuls: their nodes, parallel to `tiles`; none on
 // matrix units, or all, and each suits the older dialect.
-std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls,
+std::optional<ProductTile> choose_shared_tile(const Graph& graph,
+                                              const std::vector<std::uint8_t>& materialized,
+                                              const std::vector<NodeIndex>& matmuls,
                                               const std::vector<ProductTile>& tiles,
                                               const FusionOptions& options);
 
