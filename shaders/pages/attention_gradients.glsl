@@ -19,14 +19,6 @@ const int kFours = (EXTENT + 3) / 4;
 #define HAS_SUM(i) (sum_four < kFours && first_query + SUM_ROW(i) < QUERIES)
 #define SUM_AT(i) (((piece * HEADS + head) * QUERIES + first_query + SUM_ROW(i)) * kFours + sum_four)
 
-// Wide rows have no room in registers beside products.
-#define FETCH_BLOCK(first)                          \
-  {                                                 \
-    FETCH(own, 2, key_base, first_key, KEYS, TILE)  \
-    FETCH(queries, 0, base, first, QUERIES, BLOCK)  \
-    FETCH(gradient, 3, base, first, QUERIES, BLOCK) \
-  }
-
 void imp_page(int group) {
   int thread = int(gl_LocalInvocationID.x), of_party = thread % kParty;
   int x = column_of(of_party), y = row_of(of_party);
@@ -54,10 +46,12 @@ void imp_page(int group) {
           imp_keep_four_2(from + i, vec4(0.0));
       }
 #endif
-      if (NARROW == 1) FETCH_BLOCK(first_block * BLOCK)
       for (int block = first_block; block < kQueryBlocks; ++block) {
         int first_query = block * BLOCK;
-        if (NARROW == 0) FETCH_BLOCK(first_query)
+        // Not before the products: they need the registers.
+        FETCH(own, 2, key_base, first_key, KEYS, TILE)
+        FETCH(queries, 0, base, first_query, QUERIES, BLOCK)
+        FETCH(gradient, 3, base, first_query, QUERIES, BLOCK)
         KEEP_TURNED(kValues, own, TILE)
         KEEP_TURNED(kQueries, queries, BLOCK)
         KEEP_TURNED(kGradient, gradient, BLOCK)
@@ -108,7 +102,6 @@ void imp_page(int group) {
           KEEP_SCORES(kSlopes, scores)
         }
         barrier();
-        if (NARROW == 1 && block + 1 < kQueryBlocks) FETCH_BLOCK(first_query + BLOCK)
         int weights_at = of_values ? kWeights : kSlopes, rows_at = of_values ? kGradient : kQueries;
         SCORE_PRODUCTS(result, weights_at, rows_at, kTurned)
 #if QUERY_SUMS == 1

@@ -125,3 +125,51 @@ void fill_steps_apart(int thread) {
       HIDE_ABOVE(scores, steps, apart)           \
     }                                            \
   }
+
+// Masks, as in attention_tiles.glsl: with them scores are no products but what softmax takes.
+#if defined(BIAS) || defined(HIDDEN) || defined(FACTORS)
+#define MASKED
+#define LOAD_OF(k, place) imp_load_##k(place)
+#define LOAD(k, place) LOAD_OF(k, place)
+#define MASK(mask, head, query, key)                                                      \
+  LOAD(mask, (head) / HEADS_OF_ONE * mask##_BATCH + (head) % HEADS_OF_ONE * mask##_HEAD + \
+                 min(query, QUERIES - 1) * mask##_QUERY + min(key, KEYS - 1) * mask##_KEY)
+const float kUnseen = -1.0e30, kReplaced = -2.0e38;  // a score that is not seen; its term
+
+// What is added to a score.
+float term_of(int head, int query, int key) {
+#ifdef HIDDEN
+  if (MASK(HIDDEN, head, query, key) != 0) return kReplaced;
+#endif
+#ifdef BIAS
+  return MASK(BIAS, head, query, key);
+#else
+  return 0.0;
+#endif
+}
+float factor_of(int head, int query, int key) {
+#ifdef FACTORS
+  return MASK(FACTORS, head, query, key);
+#else
+  return 1.0;
+#endif
+}
+
+// number: an expression of the matrix's `row` and `column`.
+#define FILL(matrix, number)                                                             \
+  {                                                                                      \
+    subgroup_fence();                                                                    \
+    [[unroll]] for (int n = 0; n < 8; ++n) {                                             \
+      int at = n * 32 + own, row = at / 16, column = at % 16;                            \
+      scratch[mine + row * kScratch + column / 4][column % 4] = floatBitsToUint(number); \
+    }                                                                                    \
+    subgroup_fence();                                                                    \
+    MATRIX_LOAD(matrix, scratch, mine, kScratch, 0);                                     \
+  }
+#define ADD_TERMS(scores, terms)                                                                           \
+  {                                                                                                        \
+    MATRIX_SUMS found = scores;                                                                            \
+    EACH(i) found[i] = terms[i] == kReplaced ? kUnseen : found[i] * intBitsToFloat(SCALE_BITS) + terms[i]; \
+    scores = found;                                                                                        \
+  }
+#endif

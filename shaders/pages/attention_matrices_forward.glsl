@@ -1,6 +1,13 @@
 // softmax(query key^T) value of a workgroup's queries of one head, by blocks of keys: the largest score and
 // the sum of powers so far are corrected with each block. Outputs: the result; the logarithm of each query's
-// sum.
+// sum, with masks without its largest score, which is the third.
+
+// Scores count powers of 2, with masks of e.
+#ifdef MASKED
+#define POWER(x) exp2((x)*kLog2E)
+#else
+#define POWER(x) exp2(x)
+#endif
 
 shared float of_rows[kSubgroups * 32];  // per subgroup: the rows' largest scores, and their corrections
 
@@ -21,7 +28,11 @@ void imp_page(int group) {
   [[unroll]] for (int part = 0; part < kParts; ++part) result[part] = MATRIX_SUMS(0.0);
   MATRIX_RIGHT ones = MATRIX_RIGHT(1.0);
   float largest = kHidden;  // of row own % 16
+#ifdef MASKED
+  const float scale = 1.0;
+#else
   float scale = intBitsToFloat(SCALE_BITS) * kLog2E;
+#endif
   int blocks = blocks_seen(block);
   for (int n_block = 0; n_block < blocks; ++n_block) {
     int first_key = n_block * BLOCK;
@@ -42,6 +53,11 @@ void imp_page(int group) {
         MATRIX_LOAD(right, tiles, 16 * c * kStride + 2 * part, kStride, 1);
         scores[c] = MATRIX_MULTIPLY_ADD(queries[part], right, scores[c]);
       }
+#ifdef MASKED
+      MATRIX_SUMS terms;
+      FILL(terms, term_of(head, own_query + row, first_key + 16 * c + column))
+      ADD_TERMS(scores[c], terms)
+#endif
       HIDE(scores[c], own_query, first_key + 16 * c)
     }
     MATRIX_SUMS most = scores[0], maxima, corrections;
@@ -58,7 +74,7 @@ void imp_page(int group) {
       vec4 four = uintBitsToFloat(scratch[mine + own % 16 * kScratch + n]) * scale;
       next = max(next, max(max(four.x, four.y), max(four.z, four.w)));
     }
-    of_rows[subgroup * 32 + own] = own < 16 ? next : exp2(largest - next);
+    of_rows[subgroup * 32 + own] = own < 16 ? next : POWER(largest - next);
     largest = next;
     subgroup_fence();
     LOAD_COLUMN(maxima, of_rows, subgroup * 32);
@@ -71,10 +87,16 @@ void imp_page(int group) {
     }
     [[unroll]] for (int c = 0; c < BLOCK / 16; ++c) {
       MATRIX_SUMS powers = scores[c];
-      EACH(i) powers[i] = exp2(powers[i] * scale - maxima[i]);
+      EACH(i) powers[i] = POWER(powers[i] * scale - maxima[i]);
       MATRIX_LEFT weights;
       AS_LEFT(weights, powers)
       total = MATRIX_MULTIPLY_ADD(weights, ones, total);
+#ifdef FACTORS
+      MATRIX_SUMS factors;
+      FILL(factors, factor_of(head, own_query + row, first_key + 16 * c + column))
+      EACH(i) powers[i] *= factors[i];
+      AS_LEFT(weights, powers)
+#endif
       [[unroll]] for (int part = 0; part < kParts; ++part) {
         MATRIX_RIGHT right;
         MATRIX_LOAD(right, tiles, kSecond + 16 * c * kStride + 2 * part, kStride, 0);
@@ -86,9 +108,15 @@ void imp_page(int group) {
   subgroup_fence();
   MATRIX_STORE(total, scratch, mine, kScratch);
   subgroup_fence();
-  if (own < 16 && own_query + own < QUERIES)
-    imp_store_1(base + own_query + own,
-                (largest + log2(uintBitsToFloat(scratch[mine + own * kScratch].x))) * kLn2);
+  if (own < 16 && own_query + own < QUERIES) {
+    float all = uintBitsToFloat(scratch[mine + own * kScratch].x);
+#ifdef MASKED
+    imp_store_1(base + own_query + own, log(all));
+    imp_store_2(base + own_query + own, largest);
+#else
+    imp_store_1(base + own_query + own, (largest + log2(all)) * kLn2);
+#endif
+  }
   [[unroll]] for (int part = 0; part < kParts; ++part) {
     MATRIX_SUMS found = result[part];
     EACH(i) found[i] /= total[i];

@@ -1,8 +1,8 @@
 // The gradients of a workgroup's keys and values of one head, by blocks of the queries that see them.
 // Matrices of scores have keys for rows. Inputs: query, key, value, the result's gradient, the logarithms of
-// the queries' sums, and the sums of gradient times result.
+// the queries' sums, the sums of gradient times result, and with masks the largest scores.
 
-shared float of_block[2 * BLOCK];  // the last two inputs
+shared float of_block[3 * BLOCK];  // the last inputs
 
 void imp_page(int group) {
   int thread = int(gl_LocalInvocationID.x), own = int(gl_SubgroupInvocationID), subgroup = int(gl_SubgroupID);
@@ -25,6 +25,10 @@ void imp_page(int group) {
       barrier();
       KEEP(0, queries)
       KEEP(kSecond, arrived)
+#ifdef MASKED
+      for (int i = thread; i < BLOCK; i += imp_group_size)
+        of_block[2 * BLOCK + i] = imp_load_6(base + min(first_query + i, QUERIES - 1));
+#endif
       for (int i = thread; i < 2 * BLOCK; i += imp_group_size) {
         int query = first_query + i % BLOCK, row = base + min(query, QUERIES - 1);
         // The weights of queries that do not exist are 0.
@@ -48,9 +52,21 @@ void imp_page(int group) {
         }
         LOAD_ROW(log_sums, of_block, 16 * c);
         LOAD_ROW(products, of_block, BLOCK + 16 * c);
+#ifdef MASKED
+        MATRIX_SUMS largest, terms, factors;
+        LOAD_ROW(largest, of_block, 2 * BLOCK + 16 * c);
+        FILL(terms, term_of(head, query + column, own_key + row))
+        FILL(factors, factor_of(head, query + column, own_key + row))
+        ADD_TERMS(scores, terms)
+        HIDE_TURNED(scores, query, own_key)
+        EACH(i) scores[i] = exp2((scores[i] - largest[i]) * kLog2E - log_sums[i]);
+        EACH(i) slopes[i] = terms[i] == kReplaced ? 0.0 : scores[i] * (slopes[i] * factors[i] - products[i]);
+        EACH(i) scores[i] *= factors[i];
+#else
         HIDE_TURNED(scores, query, own_key)
         EACH(i) scores[i] = exp2(scores[i] * scale - log_sums[i]);
         EACH(i) slopes[i] = scores[i] * (slopes[i] - products[i]);
+#endif
         MATRIX_LEFT weights, left;
         AS_LEFT(weights, scores)
         AS_LEFT(left, slopes)

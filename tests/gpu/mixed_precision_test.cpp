@@ -9,6 +9,7 @@
 
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/nn/modules/attention.h"
+#include "compute/nn/modules/attention_page.h"
 #include "compute/nn/modules/sequential.h"
 #include "compute/nn/optimisers/loss_scaler.h"
 #include "compute/nn/optimisers/optimiser.h"
@@ -220,6 +221,40 @@ TEST_F(MixedPrecision, AttentionAndItsGradientsAreNearThoseOfFloat32) {
     for (std::size_t o = 0; o < mixed.size(); ++o)
       EXPECT_THAT(mixed[o].floats, testing::Pointwise(testing::FloatNear(2e-2f), whole[o].floats))
           << "output " << o << " of " << query.text();
+  }
+}
+
+// On matrix units: a bias, keys of a sequence's end that are hidden, a query that sees no key, and dropped
+// weights.
+TEST_F(MixedPrecision, MaskedAttentionAndItsGradientsAreNearThoseOfFloat32) {
+  if (test::gpu()->context().device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU)
+    GTEST_SKIP() << "without matrix units it is composed of products";
+  const Shape query{2, 4, 90, 40}, key{2, 2, 104, 40}, scores{2, 4, 90, 104};
+  const auto numbers = [](const std::string& name, const Shape& shape, int seed) {
+    return Variable(name, shape, wave(shape.element_count(), 1, seed)).value();
+  };
+  const Tensor by[] = {numbers("q", query, 1), numbers("k", key, 2), numbers("v", key, 3)};
+  const Tensor beyond = iota({2, 1, 1, 104}, 3) >= 100 - 30 * iota({2, 1, 1, 104}, 0);
+  for (const bool causal : {false, true}) {
+    nn::AttentionTerms terms{.causal = causal, .bias = numbers("bias", {4, 1, 104}, 4), .hidden = beyond};
+    if (causal) {
+      terms.hidden = logical_or(beyond, equal(iota({90, 104}, 0), 3));
+      terms.factors =
+          where(equal(remainder(iota(scores, 3) + iota(scores, 2), 5), 0), Tensor(0.0f), Tensor(1.25f));
+    }
+    const Tensor y = nn::attention_page(by[0] * 2.0f, by[1], by[2], terms);
+    std::vector<Tensor> outputs = gradients(sum(y * numbers("g", query, 5)), by).value();
+    outputs.push_back(y);
+    const auto results = [&](Precision precision) {
+      Program program =
+          compile(ProgramDescription{.name = "masked", .outputs = outputs, .precision = precision});
+      return session().run(program).value();
+    };
+    const std::vector<HostTensor> mixed = results(Precision::mixed16), whole = results(Precision::float32);
+    EXPECT_NE(mixed[3].floats, whole[3].floats);
+    for (std::size_t o = 0; o < mixed.size(); ++o)
+      EXPECT_THAT(mixed[o].floats, testing::Pointwise(testing::FloatNear(2e-2f), whole[o].floats))
+          << "output " << o << (causal ? ", causal" : "");
   }
 }
 

@@ -25,8 +25,8 @@ struct AttentionMask {
 // [batch, key heads, keys, extent], where key heads divide heads: each serves heads / key heads neighbouring
 // ones. A GPU stores neither 32 M scores or more nor masks that are cheap functions of positions, lengths and
 // random numbers, except for the gradient of a bias. With no mask but `causal` and without dropout, a program
-// of Precision::mixed16 stores no scores on matrix units; with others it stores them (attention_page.h).
-// Otherwise memory grows with queries times keys. Vaswani et al., Attention Is All You Need, 2017. Grouped
+// of Precision::mixed16 stores no scores on matrix units from 131,072 on (attention_page.h). Otherwise memory
+// grows with queries times keys. Vaswani et al., Attention Is All You Need, 2017. Grouped
 // heads: Ainslie et al., GQA, 2023; PyTorch's enable_gqa.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMask& mask = {},
                  double dropout = 0, Pass* pass = nullptr);

@@ -265,11 +265,12 @@ LibraryPage kernel_of(const Extents& extents, TiledKernel kernel, const PageLimi
 bool takes_matrices(const Extents& extents, const PageLimits& limits) {
   const std::int64_t eights = 2 * ((extents.extent + kMatrix - 1) / kMatrix),
                      bytes = 16 * (2 * kMatrixBlock * (eights + 1) + kMatrix * 5 * kSubgroups) + 2048;
-  return limits.matrix_units && !extents.masks.any() && extents.in_eights() && bytes <= limits.shared_bytes;
+  return limits.matrix_units && extents.in_eights() && bytes <= limits.shared_bytes;
 }
 
-LibraryPage matrix_kernel_of(const Extents& extents, const char* name, bool of_keys) {
-  LibraryPage page = page_of(extents, name, 0);
+LibraryPage matrix_kernel_of(const Extents& extents, const char* name, std::size_t first_mask,
+                             bool of_keys = false) {
+  LibraryPage page = page_of(extents, name, first_mask);
   page.prelude = "pages/attention_matrices";
   page.shader = std::string("pages/") + name;
   page.constants.emplace_back("BLOCK", kMatrixBlock);
@@ -281,8 +282,9 @@ LibraryPage matrix_kernel_of(const Extents& extents, const char* name, bool of_k
 }
 
 std::vector<Tensor> forward_on_matrices(const Extents& extents, Values in) {
-  LibraryPage page = matrix_kernel_of(extents, "attention_matrices_forward", false);
+  LibraryPage page = matrix_kernel_of(extents, "attention_matrices_forward", kForwardMasks);
   page.outputs = {{extents.of_queries(), DType::float16}, {extents.per_query()}};
+  if (extents.masks.any()) page.outputs.push_back({extents.per_query()});
   page.eights = {0, 1, 2};
   std::vector<Tensor> found = run_page(std::move(page), in);
   found[0] = cast(found[0], DType::float32);
@@ -291,13 +293,15 @@ std::vector<Tensor> forward_on_matrices(const Extents& extents, Values in) {
 }
 
 std::vector<Tensor> gradient_on_matrices(const Extents& extents, Values in) {
-  LibraryPage of_queries = matrix_kernel_of(extents, "attention_matrices_gradient_of_queries", false);
+  LibraryPage of_queries =
+      matrix_kernel_of(extents, "attention_matrices_gradient_of_queries", kGradientMasks);
   of_queries.outputs = {{extents.of_queries()}};
-  LibraryPage of_keys = matrix_kernel_of(extents, "attention_matrices_gradient_of_keys", true);
+  LibraryPage of_keys =
+      matrix_kernel_of(extents, "attention_matrices_gradient_of_keys", kGradientMasks, true);
   of_keys.outputs = {{extents.of_keys()}, {extents.of_keys()}};
   of_queries.eights = of_keys.eights = {0, 1, 2, 3};
-  std::vector<Tensor> found = run_page(std::move(of_queries), in.first(6));
-  for (Tensor& one : run_page(std::move(of_keys), in.first(6))) found.push_back(std::move(one));
+  std::vector<Tensor> found = run_page(std::move(of_queries), in);
+  for (Tensor& one : run_page(std::move(of_keys), in)) found.push_back(std::move(one));
   return found;
 }
 
@@ -331,11 +335,11 @@ std::int64_t pieces_of_gradient(const Extents& extents, std::int64_t tiles, cons
 }
 
 std::vector<Tensor> gradient_kernels(const Extents& extents, Values in, const PageLimits& limits) {
-  if (takes_matrices(extents, limits)) return gradient_on_matrices(extents, in);
-  if (!takes_tiles(extents, limits)) return gradient_operations(extents, in);
   std::vector<Tensor> inputs(in.begin(), in.end());
   if (extents.stores_scores)
     inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(weights_slot(extents)));
+  if (takes_matrices(extents, limits)) return gradient_on_matrices(extents, inputs);
+  if (!takes_tiles(extents, limits)) return gradient_operations(extents, in);
   const std::int64_t tiles = tile_count(extents.keys, tiles_of(TiledKernel::gradient, extents, limits)),
                      pieces = pieces_of_gradient(extents, tiles, limits);
   const bool sums_queries = pieces > 0;
@@ -377,7 +381,7 @@ std::vector<Tensor> differentiate(const Extents& extents, Values in, Values outp
   page.expand = [extents](Values inputs, const PageLimits& limits) {
     return gradient_kernels(extents, inputs, limits);
   };
-  page.on_matrix_units = !is_masked && extents.in_eights();
+  page.on_matrix_units = extents.in_eights();
   page.spares_outputs = extents.stores_scores;
   page.backward = [extents](Values inputs, Values, Values of_outputs) {
     return composed_gradients([extents](Values given) { return gradient_operations(extents, given); }, inputs,
@@ -464,7 +468,7 @@ Tensor attention_page(const Tensor& query, const Tensor& key, const Tensor& valu
   page.outputs = {{extents.of_queries()}, {extents.per_query()}};
   if (extents.masks.any()) page.outputs.push_back({extents.per_query()});
   if (extents.stores_scores) page.outputs.push_back({extents.of_scores()});
-  page.on_matrix_units = !extents.masks.any() && extents.in_eights();
+  page.on_matrix_units = extents.in_eights();
   page.spares_outputs = extents.stores_scores;
   page.compose = [extents](Values given) { return forward_operations(extents, given); };
   page.expand = [extents](Values given, const PageLimits& limits) {
