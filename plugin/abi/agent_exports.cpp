@@ -29,7 +29,7 @@ Result<> check_list(const char* name, const void* list, std::uint32_t count, std
 }  // namespace
 
 imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agent* agent) {
-  return with_brain(brain, Tag::create, "agent_create",
+  return with_brain(brain, Tag::frame_or_create, "agent_create",
                     [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Result<> {
                       IMPRINT_CHECK(check_pointer("agent_create", "agent", agent));
                       IMPRINT_ASSIGN(const std::uint32_t index, found->agents().add(brain_index));

@@ -293,11 +293,11 @@ Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstra
 
 void Agents::check_cut(float reward) {
   if (std::abs(reward) <= 1 || learning_->learner().needs_next() || !counts_.raise(Alarm::cut_reward)) return;
-  services_.log(
-      LogLevel::warning,
-      text("brain '", spec_.name, "': agent_reward: found ", reward, ", expected -1 to 1, because the ",
-           learner_name(spec_.learner),
-           " learner cuts what is beyond. Divide your rewards by the largest, or use the DQN learner."));
+  services_.log(LogLevel::warning,
+                text("brain '", spec_.name, "': agent_reward: found ", reward,
+                     ", expected -1 to 1, because the ", learner_name(spec_.learner),
+                     " learner cuts what is beyond. Divide your rewards by the largest, or use the ",
+                     spec_.action.branch_sizes.size() == 1 ? "DQN" : "PPO", " learner."));
 }
 
 Result<> Agents::reward(std::uint32_t agent, float reward) {

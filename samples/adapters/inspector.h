@@ -202,7 +202,8 @@ class Inspector {
       {IMP_ALARM_FLAT_REWARDS, "rewards hardly differ from action to action"},
       {IMP_ALARM_CUT_REWARD, "rewards beyond -1 to 1 are cut"},
       {IMP_ALARM_OVERDUE_ANSWER, "an answer does not come"},
-      {IMP_ALARM_FALLING_RETURNS, "returns have fallen"}};
+      {IMP_ALARM_FALLING_RETURNS, "returns have fallen"},
+      {IMP_ALARM_REWARD_SIZE, "rewards are far from 1 in size: multiply them"}};
 
   std::vector<Watched> brains_;
 };

@@ -194,6 +194,58 @@ TEST_F(CatTest, NoRewardIsSaidOnce) {
   EXPECT_EQ(plays(BrainDesc::of(DqnOptions(), kBowls, {kBowls}), true), 0u);
 }
 
+// DQN and SAC predict sums of rewards as they are; PPO normalises.
+TEST_F(CatTest, RewardsFarFromOneInSizeAreSaidOnce) {
+  const auto plays = [this](const BrainDesc& desc, float size) {
+    add(desc);
+    log.clear();
+    for (int i = 0; i < 2200; ++i)
+      pass([&] {
+        const Action action = agents[0].act().value;
+        if (action.is_new) ASSERT_WORKS(agents[0].reward(i % 4 < 2 ? size : -size));
+        if (action.wants_observation) ASSERT_WORKS(agents[0].observe(std::array{1.0f, 0.0f, 0.0f}));
+      });
+    EXPECT_GT(brain.stats().value.decisions, 1010u);
+    return brain.stats().value.alarms;
+  };
+  const BrainDesc bowls = BrainDesc::of(DqnOptions(), kBowls, {kBowls});
+  EXPECT_EQ(plays(bowls, 200), std::uint64_t{IMP_ALARM_REWARD_SIZE});
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr("agent_reward: found rewards of about 200 in size, expected about 1"));
+  EXPECT_THAT(log[0], HasSubstr("Multiply each by 0.01."));
+  EXPECT_EQ(plays(bowls, 1e-3f), std::uint64_t{IMP_ALARM_REWARD_SIZE});
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr("Multiply each by 1000."));
+  EXPECT_EQ(plays(bowls, 10), 0u);
+  EXPECT_EQ(plays(BrainDesc::of(PpoOptions(), kBowls, {kBowls}), 200), 0u);
+}
+
+// Its frame's work may be submitted already. It takes the slot of one that died in that frame, and gets no
+// answer of that one.
+TEST_F(CatTest, AnAgentMayBeBornInAFrame) {
+  add(BrainDesc::of(DqnOptions(), kBowls, {kBowls}));
+  const std::array seen{1.0f, 0.0f, 0.0f};
+  pass([&] { ASSERT_WORKS(agents[0].observe(seen)); });
+  pass([&] {
+    agents.clear();
+    EXPECT_EQ(brain.create_agents(2).outcome.code(), Code::unsupported);
+    agents = *brain.create_agents(1);
+    EXPECT_EQ(agents[0].act().outcome.code(), Code::not_found);
+    ASSERT_WORKS(agents[0].observe(seen));
+  });
+  pass([&] { EXPECT_EQ(agents[0].act().outcome.code(), Code::not_ready); });
+  pass([&] { EXPECT_EQ(agents[0].act().value.requested_frame, frame - 2); });
+  ++frame;
+  ASSERT_WORKS(context.frame_begin(frame, now()));
+  ASSERT_WORKS(context.submit());
+  agents.clear();
+  agents = *brain.create_agents(1);
+  ASSERT_WORKS(context.frame_end());
+  pass([&] { ASSERT_WORKS(agents[0].observe(seen)); });
+  pass([&] { EXPECT_EQ(agents[0].act().outcome.code(), Code::not_ready); });
+  pass([&] { EXPECT_TRUE(agents[0].act().value.is_new); });
+}
+
 TEST_F(CatTest, ARewardThatIsCutIsSaidOnce) {
   create();
   trials(12, [&](bool right) { ASSERT_WORKS(agents[0].reward(right ? 5 : -1)); });

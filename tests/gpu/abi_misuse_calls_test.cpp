@@ -66,7 +66,6 @@ TEST_F(Misuse, WrongOrder) {
   info.time_s = 1e9;
   EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_WRONG_STATE, "a frame is open");
   imp_brain made{};
-  imp_agent made_agent{};
   const imp_brain_desc desc = small_desc();
   std::uint64_t low = 0, high = 0;
   std::size_t size = 0;
@@ -76,7 +75,6 @@ TEST_F(Misuse, WrongOrder) {
   EXPECT_FAILS(api()->brain_load(brain, "x"), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->brain_load_weights(brain, "x"), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->tools->brain_hash(brain, &low, &high), IMP_ERROR_WRONG_STATE, "a frame is open");
-  EXPECT_FAILS(api()->agent_create(brain, 0, &made_agent), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->context_warmup(context, nullptr, nullptr), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->context_drain(context, 1), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->context_set_limits(context, &limits), IMP_ERROR_WRONG_STATE, "a frame is open");

@@ -86,6 +86,8 @@ class Learner {
 
   // Whether the outputs are discounted sums of rewards, which then bound them.
   virtual bool predicts_returns() const { return false; }
+  // The least usual size of rewards that it learns from, where they are neither normalised nor cut; 0: any.
+  virtual double least_reward() const { return 0; }
   // Whether all brains of a kennel try to earn more. Else the first one alone is judged by its returns.
   virtual bool improves_each_brain() const { return true; }
   // Whether exploration becomes slow where hardly any step tells anything (RewardSparsity).

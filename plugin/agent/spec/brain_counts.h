@@ -39,7 +39,8 @@ enum class Alarm : std::uint64_t {
   flat_rewards = 1 << 13,
   cut_reward = 1 << 14,
   overdue_answer = 1 << 15,
-  falling_returns = 1 << 16
+  falling_returns = 1 << 16,
+  reward_size = 1 << 17
 };
 
 struct BrainCounts {

@@ -251,7 +251,7 @@ typedef struct imp_api {
   imp_result(IMP_CALL* brain_get_opponent)(imp_brain brain, uint32_t brain_index, uint32_t opponent,
                                            imp_opponent* info);
 
-  /* [create] brain_index: which brain of a kennel. UNSUPPORTED: agents_per_brain is reached. */
+  /* [either] brain_index: which brain of a kennel. UNSUPPORTED: agents_per_brain is reached. */
   imp_result(IMP_CALL* agent_create)(imp_brain brain, uint32_t brain_index, imp_agent* agent);
   imp_result(IMP_CALL* agent_destroy)(imp_agent agent);                 /* [either] */
   imp_result(IMP_CALL* agent_set_mode)(imp_agent agent, imp_mode mode); /* [either] */

@@ -26,8 +26,9 @@
 //   context->close();                                     // when the GPU has completed all of it
 //
 // Every call returns an Outcome or a Made<T>. Owners destroy what they hold: declare them in the
-// order context, tensor, brain or model, agent. Only an Agent may end in an open frame: the object
-// of another owner then stays until the context goes. Parameters of a C struct take its C++ form.
+// order context, tensor, brain or model, agent. Only an Agent may begin and end in an open frame:
+// the object of another owner then stays until the context goes. Parameters of a C struct take its
+// C++ form.
 
 #include <vector>
 

@@ -93,7 +93,8 @@ typedef enum imp_alarm {
   IMP_ALARM_FLAT_REWARDS = 1 << 13,   /* feedback: rewards that differ less than exploration */
   IMP_ALARM_CUT_REWARD = 1 << 14,     /* feedback, COACH: a reward beyond -1 to 1 */
   IMP_ALARM_OVERDUE_ANSWER = 1 << 15, /* none came within 60 frames */
-  IMP_ALARM_FALLING_RETURNS = 1 << 16 /* the last 20 episodes earned much less than the best 20 */
+  IMP_ALARM_FALLING_RETURNS = 1 << 16, /* the last 20 episodes earned much less than the best 20 */
+  IMP_ALARM_REWARD_SIZE = 1 << 17 /* DQN, SAC: rewards above 50 or below 0.003 (SAC 0.03) in size */
 } imp_alarm;
 
 typedef struct imp_brain_stats {

@@ -158,6 +158,7 @@ class DqnLearner final : public ReplayLearner {
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
   bool predicts_returns() const override { return true; }
+  double least_reward() const override { return 3e-3; }
   bool learns_beside() const override { return true; }
   bool slows_exploration() const override { return true; }
   NetworkTraits network_traits(const BrainSpec& spec) const override {

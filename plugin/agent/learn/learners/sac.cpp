@@ -77,6 +77,7 @@ class SacLearner final : public MemoryLearner {
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
   bool learns_beside() const override { return true; }
+  double least_reward() const override { return 0.03; }  // entropy counts beside it
   NetworkTraits network_traits(const BrainSpec&) const override { return {.squashed_actions = true}; }
   std::vector<SchemaSetting> schema(const BrainSpec& spec) const override { return {follows_changes(spec)}; }
   SampleLayout layout(const BrainSpec& spec) const override {

@@ -314,7 +314,10 @@ void Experience::add_step(std::uint32_t agent, const Trajectory::Return& found) 
   }
   training_.replay().sparsity[brain].add(step.reward, step.terminated);
   ++diagnostics_.steps;
-  diagnostics_.largest_reward = std::max(diagnostics_.largest_reward, std::abs(double{step.reward}));
+  const double reward = double{step.reward};
+  diagnostics_.largest_reward = std::max(diagnostics_.largest_reward, std::abs(reward));
+  diagnostics_.paid += reward != 0 ? 1 : 0;
+  diagnostics_.squared_rewards += reward * reward;
   const std::span<float> row = new_sample(agent, step.choice, next_copy(found));
   if (layout_.reward) row[layout_.reward] = found.reward;
   if (layout_.log_probability) row[layout_.log_probability] = step.choice.log_probability;

@@ -90,6 +90,8 @@ class Experience {
     bool calls_reward = false;         // agent_reward was called, with 0 too
     std::uint64_t zeros = 0;    // actions of a learner of labels that earned 0, before anything else was said
     double largest_reward = 0;  // of one step
+    std::uint64_t paid = 0;     // steps with a reward other than 0
+    double squared_rewards = 0;  // their sum
     // The highest prediction of the newest decisions, while all were beyond the sum that rewards can reach.
     double highest_value = 0;
     std::uint32_t beyond = 0;  // their number

@@ -252,9 +252,10 @@ void Learning::warn_of_fall() {
     if (p > 0 && !learner_.improves_each_brain()) break;
     if (!returns.fell(p) || !counts_.raise(Alarm::falling_returns)) continue;
     const Returns::Fall fall = returns.fall(p);
-    warn(text("returns: found ", fall.now, " on average of the last ", Returns::kCount,
+    warn(text("returns: found ", static_cast<float>(fall.now), " on average of the last ", Returns::kCount,
               returns.has_episodes() ? " episodes" : " spans", " of brain ", p, ", expected about ",
-              fall.best, ", the best so far. If the game has not changed, set learning_rate to ",
+              static_cast<float>(fall.best),
+              ", the best so far. If the game has not changed, set learning_rate to ",
               spec_.learning_rate / 3, " or less, and imp_brain_desc::fall_back to 1."));
   }
 }
@@ -282,9 +283,31 @@ void Learning::warn_of_no_reward() {
   const bool no_label = diagnostics.zeros >= kZeros && diagnostics.feedbacks == 0 &&
                         diagnostics.equals == 0 && !diagnostics.compares;
   if ((!no_step && !no_label) || spec_.has_signals() || !counts_.raise(Alarm::no_reward)) return;
-  warn(text("agent_reward: found no reward in ", std::max(diagnostics.steps, diagnostics.zeros),
-            " steps, expected some. Call agent_reward for what the agent did, before agent_act begins its "
-            "next action."));
+  const std::uint64_t steps = std::max(diagnostics.steps, diagnostics.zeros);
+  if (no_step && diagnostics.calls_reward)
+    warn(text("agent_reward: found only rewards of 0 in ", steps,
+              " steps, expected others. If the game pays so seldom, reward progress too, or set "
+              "imp_signal_options::curiosity_strength (DQN, SAC, PPO)."));
+  else
+    warn(text("agent_reward: found no reward in ", steps,
+              " steps, expected some. Call agent_reward for what the agent did, before agent_act begins its "
+              "next action."));
+}
+
+// Networks begin with outputs of about 1, and a minibatch moves them by about the learning rate: sums of
+// thousands take longer to reach than a player stays. Small ones drown in SAC's entropy and in noise.
+void Learning::warn_of_reward_size() {
+  constexpr std::uint64_t kSteps = 1000, kPaid = 100;
+  constexpr double kMost = 50;
+  const Experience::Diagnostics& diagnostics = experience_.diagnostics();
+  const double least = learner_.least_reward();
+  if (least == 0 || spec_.has_signals() || diagnostics.steps < kSteps || diagnostics.paid < kPaid) return;
+  const double size = std::sqrt(diagnostics.squared_rewards / static_cast<double>(diagnostics.paid));
+  if ((size >= least && size <= kMost) || !counts_.raise(Alarm::reward_size)) return;
+  warn(text("agent_reward: found rewards of about ", static_cast<float>(size),
+            " in size, expected about 1, because the ",
+            "learner predicts their sums as they are. Multiply each by ",
+            std::pow(10.0, -std::round(std::log10(size))), "."));
 }
 
 void Learning::warn_of_diagnostics() {
@@ -296,6 +319,7 @@ void Learning::warn_of_diagnostics() {
               experience_.diagnostics().credited_actions / experience_.diagnostics().feedbacks,
               " actions that a word is for, expected one or two. ", kSpreadRemedy));
   warn_of_no_reward();
+  warn_of_reward_size();
   constexpr std::uint32_t kDecisionsBeyond = 200;  // one after the other
   const Experience::Diagnostics& diagnostics = experience_.diagnostics();
   if (diagnostics.beyond >= kDecisionsBeyond && counts_.raise(Alarm::diverging_values))

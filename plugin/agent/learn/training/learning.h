@@ -63,6 +63,7 @@ class Learning : public std::enable_shared_from_this<Learning> {
   void warn(const std::string& what);
   void warn_of_losses(const LostExperience& lost, std::uint64_t used);
   void warn_of_no_reward();
+  void warn_of_reward_size();
   void warn_of_diagnostics();
   void warn_of_one_value();
   void warn_of_flat_rewards();
