@@ -10,8 +10,8 @@
 #include <exception>
 #include <random>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace imprint {
 
@@ -86,8 +86,61 @@ struct NameHash {
   }
 };
 
+// Without an allocation per name: open addressing in a table that is at most half full. An insertion
+// invalidates pointers to values.
 template <class T>
-using NameMap = std::unordered_map<std::string_view, T, NameHash>;
+class NameMap {
+ public:
+  void reserve(std::size_t count) {
+    entries_.reserve(count);
+    resize(std::bit_ceil(2 * count + 2));
+  }
+  T& operator[](std::string_view name) {
+    if (2 * (entries_.size() + 1) > table_.size()) resize(table_.empty() ? 16 : 2 * table_.size());
+    const std::size_t hash = NameHash()(name);
+    std::uint32_t& place = place_of(name, hash);
+    if (place == 0) {
+      entries_.push_back({name, hash, T()});
+      place = static_cast<std::uint32_t>(entries_.size());
+    }
+    return entries_[place - 1].value;
+  }
+  // Null for a name that the table lacks.
+  const T* find(std::string_view name) const {
+    if (entries_.empty()) return nullptr;
+    const std::uint32_t place = const_cast<NameMap&>(*this).place_of(name, NameHash()(name));
+    return place == 0 ? nullptr : &entries_[place - 1].value;
+  }
+
+ private:
+  struct Entry {
+    std::string_view name;
+    std::size_t hash;
+    T value;
+  };
+
+  std::uint32_t& place_of(std::string_view name, std::size_t hash) {
+    std::size_t slot = hash & (table_.size() - 1);
+    for (; table_[slot] != 0; slot = (slot + 1) & (table_.size() - 1)) {
+      const Entry& entry = entries_[table_[slot] - 1];
+      if (entry.hash == hash && entry.name == name) break;
+    }
+    return table_[slot];
+  }
+
+  void resize(std::size_t size) {
+    if (size <= table_.size()) return;
+    table_.assign(size, 0);
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      std::size_t slot = entries_[i].hash & (size - 1);
+      while (table_[slot] != 0) slot = (slot + 1) & (size - 1);
+      table_[slot] = static_cast<std::uint32_t>(i + 1);
+    }
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> table_;  // 1 + the entry's place; 0: free. Its size is a power of two
+};
 using NameSet = std::unordered_set<std::string_view, NameHash>;
 
 }  // namespace imprint

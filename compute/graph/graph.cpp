@@ -1,8 +1,11 @@
 #include "compute/graph/graph.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 
+#include "compute/base/name_hash.h"
+#include "compute/base/pointer_map.h"
 #include "compute/tensor/pages/library_page.h"
 
 namespace imprint::graph {
@@ -54,7 +57,7 @@ Hash128 node_key(const GraphNode& node, std::int64_t lifted_position, bool by_co
   return hasher.digest();
 }
 
-using IndexOf = std::unordered_map<const Node*, NodeIndex>;
+using IndexOf = PointerMap<Node, NodeIndex>;
 
 // Gives each an entry in `index_of`, still without its index.
 std::vector<const NodeRef*> reachable_in_order(std::span<const Tensor> roots, IndexOf& index_of) {
@@ -71,6 +74,38 @@ std::vector<const NodeRef*> reachable_in_order(std::span<const Tensor> roots, In
   std::ranges::sort(found, {}, [](const NodeRef* node) { return (*node)->id; });
   return found;
 }
+
+// The first node of each key. Without an allocation per node: graphs are large. A file can choose keys, so
+// their slots follow from a number that each process draws.
+class FirstOfKey {
+ public:
+  explicit FirstOfKey(std::size_t count) { resize(std::bit_ceil(2 * count + 2)); }
+
+  // The node of the key; `next`, which is the number of keys so far, for a new one.
+  NodeIndex find_or_add(const Hash128& key, NodeIndex next) {
+    if (2 * (keys_.size() + 1) > table_.size()) resize(2 * table_.size());
+    NodeIndex& slot = slot_of(key);
+    if (slot >= 0) return slot;
+    keys_.push_back(key);
+    return slot = next;
+  }
+
+ private:
+  NodeIndex& slot_of(const Hash128& key) {
+    static const std::uint64_t kFactor = detail::drawn_key().low | 1;
+    std::size_t slot = Hash128Hasher()(key) * kFactor >> 32 & (table_.size() - 1);
+    while (table_[slot] >= 0 && keys_[at(table_[slot])] != key) slot = (slot + 1) & (table_.size() - 1);
+    return table_[slot];
+  }
+
+  void resize(std::size_t size) {
+    table_.assign(size, -1);
+    for (std::size_t i = 0; i < keys_.size(); ++i) slot_of(keys_[i]) = static_cast<NodeIndex>(i);
+  }
+
+  std::vector<Hash128> keys_;     // per node
+  std::vector<NodeIndex> table_;  // -1: free; its size is a power of two
+};
 
 // relu is where(x <= 0, 0, x), and its derivative tests x <= 0 again. relu(x) <= 0 gives the same answer, for
 // NaN too. Then only relu needs x. Otherwise a kernel would keep x until the derivative.
@@ -109,17 +144,16 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
   IndexOf index_of;
   const std::vector<const NodeRef*> found = reachable_in_order(roots, index_of);
   graph.nodes.reserve(found.size());
-  std::unordered_map<Hash128, NodeIndex, Hash128Hasher> known;
-  known.reserve(found.size());
+  FirstOfKey known(found.size());
   ReluConditions conditions;
   const auto add = [&](GraphNode node) {
-    const auto [position, fresh] = known.try_emplace(
+    const NodeIndex index = known.find_or_add(
         node_key(node, lifted ? static_cast<std::int64_t>(lifted->size()) : 0, false), graph.size());
-    if (fresh) {
+    if (index == graph.size()) {
       graph.nodes.push_back(std::move(node));
-      conditions.look_at(graph, position->second);
+      conditions.look_at(graph, index);
     }
-    return position->second;
+    return index;
   };
   for (const NodeRef* reference : found) {
     const Node& node = **reference;
@@ -127,15 +161,15 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
       return make_error(ErrorCode::unsupported,
                         "loop: found it in one graph, expected a program, which takes it apart");
     if (node.op == Op::stop_gradient) {  // only autodiff needs it
-      index_of.at(&node) = index_of.at(node.inputs[0].get());
+      *index_of.find(&node) = *index_of.find(node.inputs[0].get());
       continue;
     }
     GraphNode entry{node.op, node.dtype, node.shape, {}, node.ints, node.floats, *reference};
     entry.inputs.reserve(node.inputs.size());
     for (const NodeRef& input : node.inputs) {
-      const NodeIndex condition = index_of.at(input.get()), relu = conditions.relu_of(condition);
+      const NodeIndex condition = *index_of.find(input.get()), relu = conditions.relu_of(condition);
       const bool is_relu_again =
-          node.op == Op::where && relu >= 0 && index_of.at(node.inputs[2].get()) == graph[relu].inputs[2];
+          node.op == Op::where && relu >= 0 && *index_of.find(node.inputs[2].get()) == graph[relu].inputs[2];
       if (relu < 0 || is_relu_again) {
         entry.inputs.push_back(condition);
         continue;
@@ -148,9 +182,9 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
       entry.op = Op::input;
       lifted->push_back(*reference);
     }
-    index_of.at(&node) = add(std::move(entry));
+    *index_of.find(&node) = add(std::move(entry));
   }
-  for (const Tensor& root : roots) graph.roots.push_back(index_of.at(root.node().get()));
+  for (const Tensor& root : roots) graph.roots.push_back(*index_of.find(root.node().get()));
   return graph;
 }
 

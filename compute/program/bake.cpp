@@ -72,8 +72,9 @@ Result<> each_partition(std::size_t count, std::vector<std::int32_t>& block,
 // Like Program::Impl::build, with given places instead of real ones.
 class Writer {
  public:
-  Writer(const ProgramGraph& source, const vk::CapabilityProfile& profile, const VariantTable* variants)
-      : source_(source), profile_(profile), variants_(variants) {}
+  Writer(const ProgramGraph& source, const vk::CapabilityProfile& profile, const VariantTable* variants,
+         const DispatchLimit& limit)
+      : source_(source), profile_(profile), variants_(variants), limit_(limit) {}
 
   Result<std::vector<vk::KernelSource>> kernels(
       const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
@@ -111,6 +112,10 @@ class Writer {
       Scheduled fresh{source_.graph, {}};
       FusionRequest request = source_.request;
       IMPRINT_ASSIGN(fresh.schedule, graph::fuse(fresh.graph, request, options));
+      if (fresh.schedule.tasks.size() > limit_.most)
+        return make_error(ErrorCode::unsupported,
+                          text("program '", source_.name, "': found ", fresh.schedule.tasks.size(),
+                               " dispatches, expected at most ", limit_.most, ". ", limit_.remedy));
       fresh.schedule.extents = source_.extents();
       made = std::move(fresh);
     }
@@ -124,14 +129,15 @@ class Writer {
   const ProgramGraph& source_;
   const vk::CapabilityProfile& profile_;
   const VariantTable* const variants_;
+  const DispatchLimit& limit_;
   std::optional<Scheduled> fused_, plain_;
 };
 
 // For every way to share memory. variants: null for the cost model's.
 Result<> each_kernel(const ProgramGraph& source, const MemoryParts& parts,
                      const vk::CapabilityProfile& profile, const VariantTable* variants,
-                     const std::function<void(vk::KernelSource&)>& use) {
-  Writer writer(source, profile, variants);
+                     const DispatchLimit& limit, const std::function<void(vk::KernelSource&)>& use) {
+  Writer writer(source, profile, variants, limit);
   std::vector<std::int32_t> block;
   return each_partition(
       parts.movable.size(), block, [&](const std::vector<std::int32_t>& shared) -> Result<> {
@@ -194,6 +200,8 @@ Baker::Baker(Baker&&) noexcept = default;
 Baker& Baker::operator=(Baker&&) noexcept = default;
 Baker::~Baker() = default;
 
+void Baker::limit_dispatches(std::size_t most, std::string remedy) { limit_ = {most, std::move(remedy)}; }
+
 std::size_t Baker::kernel_count() const { return kernels_->by_key.size(); }
 
 Result<> Baker::add(const ProgramDescription& program, Groups groups, std::span<const Variable> apart) {
@@ -223,8 +231,9 @@ Result<> Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Va
   const MemoryParts parts = parts_of(source, groups, apart);
   const auto each = [&](const vk::CapabilityProfile& profile,
                         const std::function<void(vk::KernelSource&)>& use) -> Result<> {
-    IMPRINT_CHECK(each_kernel(source, parts, profile, nullptr, use));
-    for (const VariantTable& table : tables_) IMPRINT_CHECK(each_kernel(source, parts, profile, &table, use));
+    IMPRINT_CHECK(each_kernel(source, parts, profile, nullptr, limit_, use));
+    for (const VariantTable& table : tables_)
+      IMPRINT_CHECK(each_kernel(source, parts, profile, &table, limit_, use));
     return {};
   };
   for (std::size_t i = 0; i < profiles_.size(); ++i) {

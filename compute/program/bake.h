@@ -4,6 +4,7 @@
 // a compiler, but no Vulkan device.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,7 +21,12 @@ namespace imprint {
 
 namespace program {
 struct ProgramGraph;  // program_body.h
-}
+
+struct DispatchLimit {
+  std::size_t most = SIZE_MAX;
+  std::string remedy = {};
+};
+}  // namespace program
 
 // One thread at a time.
 class Baker {
@@ -46,6 +52,10 @@ class Baker {
   Result<> add(const ProgramDescription& program, Groups groups = {}, std::span<const Variable> apart = {});
   Result<> add(const ProgramSequence& sequence, Groups groups = {}, std::span<const Variable> apart = {});
 
+  // Refuses programs, and parts of sequences, of more dispatches: a small file may have many. remedy: the end
+  // of that error of add, which is unsupported.
+  void limit_dispatches(std::size_t most, std::string remedy);
+
   std::size_t kernel_count() const;
 
   // The archive's bytes. Compiles on one thread per core; calls progress on this thread. Errors:
@@ -60,6 +70,7 @@ class Baker {
   std::vector<vk::CapabilityProfile> profiles_;
   std::vector<VariantTable> tables_;
   std::unique_ptr<Kernels> kernels_;
+  program::DispatchLimit limit_;
 };
 
 }  // namespace imprint

@@ -15,12 +15,6 @@ using namespace tensor;
 
 namespace {
 
-std::vector<NodeRef> nodes_behind(std::span<const Tensor> roots) {
-  std::vector<NodeRef> nodes;
-  for (const Tensor& root : roots) nodes.push_back(root.node());
-  return reachable(nodes);
-}
-
 // `value` where an element is used along the axes, else `other`. All of it has a meaning along them: it has
 // no names there, so that no part of the mask is left out.
 Tensor masked(const Tensor& value, std::span<const int> axes, std::span<const AxisName> names, double other) {
@@ -119,10 +113,12 @@ bool joins_named(const Node& node) {
          std::ranges::any_of(node.inputs, [](const NodeRef& input) { return input->shape.is_named(); });
 }
 
-Result<std::vector<Tensor>> masked_roots(std::span<const Tensor> roots, std::span<const NodeRef> nodes) {
+Result<std::vector<Tensor>> masked_roots(std::span<const Tensor> roots,
+                                         std::span<const NodeRef* const> nodes) {
   std::vector<Tensor> result(roots.begin(), roots.end());
   std::unordered_map<const Node*, NodeRef> replaced;
-  for (const NodeRef& node : nodes) {
+  for (const NodeRef* place : nodes) {
+    const NodeRef& node = *place;
     std::vector<Tensor> inputs;
     for (const NodeRef& input : node->inputs) {
       const auto found = replaced.find(input.get());
@@ -144,7 +140,8 @@ Result<std::vector<Tensor>> masked_roots(std::span<const Tensor> roots, std::spa
   return result;
 }
 
-Result<std::vector<ProgramExtent>> extents_of(std::span<const NodeRef> nodes, std::span<const Tensor> ports) {
+Result<std::vector<ProgramExtent>> extents_of(std::span<const NodeRef* const> nodes,
+                                              std::span<const Tensor> ports) {
   std::vector<ProgramExtent> found;
   Result<> sound;
   std::unordered_map<std::string, std::size_t> places;
@@ -164,10 +161,10 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const NodeRef> nodes, st
         if (!part.extent.empty()) add(part.extent, part.bound);
   };
   for (const Tensor& port : ports) add_axes(port.shape());
-  for (const NodeRef& node : nodes) add_axes(node->shape);
-  for (const NodeRef& node : nodes)
-    if (node->op == Op::input)
-      if (const std::string name(extent_of_input(node->label)); !name.empty()) {
+  for (const NodeRef* node : nodes) add_axes((*node)->shape);
+  for (const NodeRef* node : nodes)
+    if ((*node)->op == Op::input)
+      if (const std::string name(extent_of_input((*node)->label)); !name.empty()) {
         const auto quotient = quotient_of(name);
         add(name, quotient ? quotient->sum.most() / quotient->by : 0);
       }
@@ -187,10 +184,10 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const NodeRef> nodes, st
 
 Result<MaskedRoots> with_extent_masks(std::span<const Tensor> roots, std::span<const Tensor> ports) {
   MaskedRoots out{{roots.begin(), roots.end()}, {}};
-  std::vector<NodeRef> nodes = nodes_behind(roots);
-  if (std::ranges::any_of(nodes, [](const NodeRef& node) { return node->shape.is_named(); })) {
+  std::vector<const NodeRef*> nodes = reachable(roots);
+  if (std::ranges::any_of(nodes, [](const NodeRef* node) { return (*node)->shape.is_named(); })) {
     IMPRINT_ASSIGN(out.roots, masked_roots(roots, nodes));
-    nodes = nodes_behind(out.roots);
+    nodes = reachable(out.roots);
   }
   IMPRINT_ASSIGN(out.extents, extents_of(nodes, ports));
   return out;

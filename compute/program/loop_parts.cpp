@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <unordered_set>
 
+#include "compute/base/pointer_map.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/loop.h"
@@ -15,7 +15,7 @@ using namespace tensor;
 
 namespace {
 
-using Replacements = std::unordered_map<const Node*, NodeRef>;
+using Replacements = PointerMap<Node, NodeRef>;
 
 std::vector<Tensor> roots_of(const ProgramDescription& description) {
   std::vector<Tensor> roots = description.outputs;
@@ -65,7 +65,8 @@ class Splitter {
     std::map<std::size_t, Variable> results;  // those that something reads, by output
   };
 
-  int stage_of(const Node& node) const { return stage_.at(&node); }
+  LoopState& loop_of(const Node& node) { return loops_[*loop_of_.find(&node)]; }
+  int stage_of(const Node& node) const { return *stage_.find(&node); }
 
   Variable make_variable(const std::string& name, const Shape& shape, DType dtype) {
     own_.push_back(Variable::zeros(text(description_.name, ".", name, " ", own_.size()), shape, dtype));
@@ -79,9 +80,9 @@ class Splitter {
   }
 
   void find_stages() {
-    std::vector<NodeRef> roots;
-    for (const Tensor& root : roots_of(description_)) roots.push_back(root.node());
-    for (const NodeRef& node : reachable(roots)) {
+    const std::vector<Tensor> roots = roots_of(description_);
+    for (const NodeRef* place : reachable(roots)) {
+      const NodeRef& node = *place;
       int stage = 0;
       for (const NodeRef& input : node->inputs) stage = std::max(stage, stage_of(*input));
       if (node->op == Op::loop) add_loop(node);
@@ -89,7 +90,7 @@ class Splitter {
         ++stage;
         add_output(*node);
       }
-      stage_.emplace(node.get(), stage);
+      stage_[node.get()] = stage;
       last_ = std::max(last_, stage);
     }
   }
@@ -98,12 +99,12 @@ class Splitter {
     LoopState state{node, make_variable("step", {1}, DType::int32), {}, {}};
     for (const NodeRef& carry : node->loop->carry)
       state.carry.push_back(make_variable("carry", carry->shape, carry->dtype));
-    loop_of_.emplace(node.get(), loops_.size());
+    loop_of_[node.get()] = loops_.size();
     loops_.push_back(std::move(state));
   }
 
   void add_output(const Node& node) {
-    LoopState& loop = loops_[loop_of_.at(node.inputs[0].get())];
+    LoopState& loop = loop_of(*node.inputs[0]);
     const auto position = static_cast<std::size_t>(node.ints[0]);
     if (position < loop.carry.size()) return;
     if (!loop.results.contains(position))
@@ -112,15 +113,15 @@ class Splitter {
 
   // The value that stands for the node in a part of the stage; null: the node itself is computed there.
   NodeRef replacement(const NodeRef& node, int stage) {
-    const auto known = stage_.find(node.get());
-    if (known == stage_.end()) return nullptr;  // inside a body
+    const int* known = stage_.find(node.get());
+    if (!known) return nullptr;  // inside a body
     if (node->op == Op::loop_output) {
-      const LoopState& loop = loops_[loop_of_.at(node->inputs[0].get())];
+      const LoopState& loop = loop_of(*node->inputs[0]);
       const auto position = static_cast<std::size_t>(node->ints[0]);
       const bool is_carry = position < loop.carry.size();
       return (is_carry ? loop.carry[position] : loop.results.at(position)).value().node();
     }
-    if (known->second >= stage || is_free(*node)) return nullptr;
+    if (*known >= stage || is_free(*node)) return nullptr;
     return stored(node).value().node();
   }
 
@@ -135,35 +136,35 @@ class Splitter {
 
   // The roots with everything replaced that other parts compute, or that `replaced` names.
   std::vector<Tensor> rewritten(std::span<const Tensor> roots, int stage, Replacements replaced = {}) {
-    std::vector<NodeRef> stack, order;
-    for (const Tensor& root : roots) stack.push_back(root.node());
-    std::unordered_set<const Node*> seen;
+    std::vector<const NodeRef*> stack, order;
+    for (const Tensor& root : roots) stack.push_back(&root.node());
+    PointerSet<Node> seen;
     while (!stack.empty()) {
-      const NodeRef node = std::move(stack.back());
+      const NodeRef* node = stack.back();
       stack.pop_back();
-      if (!seen.insert(node.get()).second || replaced.contains(node.get())) continue;
-      if (NodeRef other = replacement(node, stage)) {
-        replaced.emplace(node.get(), std::move(other));
+      if (!seen.insert(node->get()) || replaced.contains(node->get())) continue;
+      if (NodeRef other = replacement(*node, stage)) {
+        replaced[node->get()] = std::move(other);
         continue;
       }
       order.push_back(node);
-      for (const NodeRef& input : node->inputs) stack.push_back(input);
+      for (const NodeRef& input : (*node)->inputs) stack.push_back(&input);
     }
-    std::ranges::sort(order, {}, [](const NodeRef& node) { return node->id; });
-    for (const NodeRef& node : order) {
-      std::vector<NodeRef> inputs = node->inputs;
+    std::ranges::sort(order, {}, [](const NodeRef* node) { return (*node)->id; });
+    for (const NodeRef* node : order) {
+      std::vector<NodeRef> inputs = (*node)->inputs;
       bool changed = false;
       for (NodeRef& input : inputs)
-        if (const auto other = replaced.find(input.get()); other != replaced.end()) {
-          input = other->second;
+        if (const NodeRef* other = replaced.find(input.get())) {
+          input = *other;
           changed = true;
         }
-      if (changed) replaced.emplace(node.get(), with_inputs(*node, std::move(inputs)));
+      if (changed) replaced[node->get()] = with_inputs(**node, std::move(inputs));
     }
     std::vector<Tensor> result;
     for (const Tensor& root : roots) {
-      const auto other = replaced.find(root.node().get());
-      result.push_back(other == replaced.end() ? root : Tensor(other->second));
+      const NodeRef* other = replaced.find(root.node().get());
+      result.push_back(other ? Tensor(*other) : root);
     }
     return result;
   }
@@ -185,15 +186,15 @@ class Splitter {
     const Tensor row = loop.reverse ? Tensor(static_cast<std::int32_t>(loop.steps - 1)) - step : step;
     Replacements replaced;
     for (std::size_t i = 0; i < loop.carry.size(); ++i)
-      replaced.emplace(loop.carry[i].get(), state.carry[i].value().node());
+      replaced[loop.carry[i].get()] = state.carry[i].value().node();
     for (std::size_t i = 0; i < loop.rows.size(); ++i) {
       const Tensor whole[] = {Tensor(node.inputs[loop.carry.size() + i])};
       const Tensor stack = rewritten(whole, after)[0];
-      replaced.emplace(loop.rows[i].get(), reshape(take(stack, 0, row), loop.rows[i]->shape).node());
+      replaced[loop.rows[i].get()] = reshape(take(stack, 0, row), loop.rows[i]->shape).node();
     }
     for (std::size_t i = 0; i < loop.shared.size(); ++i) {
       const Tensor value[] = {Tensor(node.inputs[loop.carry.size() + loop.rows.size() + i])};
-      replaced.emplace(loop.shared[i].get(), rewritten(value, after)[0].node());
+      replaced[loop.shared[i].get()] = rewritten(value, after)[0].node();
     }
     std::vector<Tensor> roots;
     for (const NodeRef& next : loop.next) roots.emplace_back(next);
@@ -201,7 +202,7 @@ class Splitter {
       roots.emplace_back(loop.results[position - loop.carry.size()]);
     roots = rewritten(roots, after, std::move(replaced));
 
-    ProgramPart part{part_description(text("loop ", loop_of_.at(&node))),
+    ProgramPart part{part_description(text("loop ", *loop_of_.find(&node))),
                      static_cast<std::uint32_t>(loop.steps)};
     std::size_t root = 0;
     for (const Variable& carry : state.carry)
@@ -254,38 +255,38 @@ class Splitter {
     sequence.parts.front().description.inputs = description_.inputs;
     for (std::size_t i = 1; i < sequence.parts.size(); ++i) {
       ProgramDescription& part = sequence.parts[i].description;
-      std::vector<NodeRef> roots;
-      for (const Tensor& root : roots_of(part)) roots.push_back(root.node());
+      const std::vector<Tensor> roots = roots_of(part);
       std::unordered_set<std::string> read;
-      for (const NodeRef& node : reachable(roots))
-        if (node->op == Op::input) read.insert(node->label);
+      for (const NodeRef* node : reachable(roots))
+        if ((*node)->op == Op::input) read.insert((*node)->label);
       for (const Tensor& input : description_.inputs)
         if (read.contains(input.node()->label)) part.inputs.push_back(input);
     }
   }
 
   const ProgramDescription& description_;
-  std::unordered_map<const Node*, int> stage_;
+  PointerMap<Node, int> stage_;
   int last_ = 0;
   std::vector<LoopState> loops_;  // ordered by creation
-  std::unordered_map<const Node*, std::size_t> loop_of_;
+  PointerMap<Node, std::size_t> loop_of_;
   std::map<int, std::map<std::uint64_t, std::pair<NodeRef, Variable>>> stores_;  // by stage, by the node's id
   std::vector<Variable> own_;
 };
 
 }  // namespace
 
-std::vector<NodeRef> reachable(std::span<const NodeRef> roots) {
-  std::vector<NodeRef> found, stack(roots.begin(), roots.end());
-  std::unordered_set<const Node*> seen;
+std::vector<const NodeRef*> reachable(std::span<const Tensor> roots) {
+  std::vector<const NodeRef*> found, stack;
+  for (const Tensor& root : roots) stack.push_back(&root.node());
+  PointerSet<Node> seen;
   while (!stack.empty()) {
-    NodeRef node = std::move(stack.back());
+    const NodeRef* node = stack.back();
     stack.pop_back();
-    if (!seen.insert(node.get()).second) continue;
-    for (const NodeRef& input : node->inputs) stack.push_back(input);
-    found.push_back(std::move(node));
+    if (!seen.insert(node->get())) continue;
+    for (const NodeRef& input : (*node)->inputs) stack.push_back(&input);
+    found.push_back(node);
   }
-  std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
+  std::ranges::sort(found, {}, [](const NodeRef* node) { return (*node)->id; });
   return found;
 }
 
@@ -293,12 +294,12 @@ bool has_loops(const ProgramDescription& description) {
   std::vector<const Node*> stack;
   for (const Tensor& root : roots_of(description))
     if (root.ok()) stack.push_back(root.node().get());
-  std::unordered_set<const Node*> seen;
+  PointerSet<Node> seen;
   while (!stack.empty()) {
     const Node* node = stack.back();
     stack.pop_back();
     if (node->op == Op::loop) return true;
-    if (!seen.insert(node).second) continue;
+    if (!seen.insert(node)) continue;
     for (const NodeRef& input : node->inputs) stack.push_back(input.get());
   }
   return false;

@@ -10,8 +10,8 @@
 
 namespace imprint::program {
 
-// The nodes that the roots depend on, ordered by creation: inputs before users.
-std::vector<tensor::NodeRef> reachable(std::span<const tensor::NodeRef> roots);
+// The nodes that the roots depend on, ordered by creation: inputs before users. They lie in the roots.
+std::vector<const tensor::NodeRef*> reachable(std::span<const Tensor> roots);
 
 bool has_loops(const ProgramDescription& description);
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <unordered_set>
 
 #include "compute/base/amount.h"
+#include "compute/base/pointer_map.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/composites.h"
@@ -17,11 +17,11 @@ using namespace tensor;
 
 namespace {
 
-using NodeSet = std::unordered_set<const Node*>;
+using NodeSet = PointerSet<Node>;
 
 // The nodes of a body in the order of their creation, and which of them change from step to step.
 struct BodyNodes {
-  std::vector<NodeRef> order;
+  std::vector<const NodeRef*> order;  // of the loop, or of nodes in it
   NodeSet changing;
 };
 
@@ -36,21 +36,22 @@ BodyNodes nodes_of(const Loop& loop) {
       first = std::min<std::uint64_t>(first, placeholder->id);
     }
   NodeSet seen;
-  std::vector<NodeRef> stack = loop.next;
-  stack.insert(stack.end(), loop.results.begin(), loop.results.end());
+  std::vector<const NodeRef*> stack;
+  for (const auto* roots : {&loop.next, &loop.results})
+    for (const NodeRef& root : *roots) stack.push_back(&root);
   while (!stack.empty()) {
-    const NodeRef node = std::move(stack.back());
+    const NodeRef* node = stack.back();
     stack.pop_back();
-    if (!seen.insert(node.get()).second) continue;
+    if (!seen.insert(node->get())) continue;
     body.order.push_back(node);
-    if (node->id < first) continue;
-    for (const NodeRef& input : node->inputs) stack.push_back(input);
+    if ((*node)->id < first) continue;
+    for (const NodeRef& input : (*node)->inputs) stack.push_back(&input);
   }
-  std::ranges::sort(body.order, {}, [](const NodeRef& node) { return node->id; });
-  for (const NodeRef& node : body.order)
-    if (std::ranges::any_of(node->inputs,
+  std::ranges::sort(body.order, {}, [](const NodeRef* node) { return (*node)->id; });
+  for (const NodeRef* node : body.order)
+    if (std::ranges::any_of((*node)->inputs,
                             [&](const NodeRef& input) { return body.changing.contains(input.get()); }))
-      body.changing.insert(node.get());
+      body.changing.insert(node->get());
   return body;
 }
 
@@ -63,12 +64,12 @@ std::vector<NodeRef> captured(const Loop& loop, const BodyNodes& body) {
   std::vector<NodeRef> found;
   NodeSet seen;
   const auto add = [&](const NodeRef& node) {
-    if (!body.changing.contains(node.get()) && !is_literal(*node) && seen.insert(node.get()).second)
+    if (!body.changing.contains(node.get()) && !is_literal(*node) && seen.insert(node.get()))
       found.push_back(node);
   };
-  for (const NodeRef& node : body.order)
-    if (body.changing.contains(node.get()))
-      for (const NodeRef& input : node->inputs) add(input);
+  for (const NodeRef* node : body.order)
+    if (body.changing.contains(node->get()))
+      for (const NodeRef& input : (*node)->inputs) add(input);
   for (const auto* roots : {&loop.next, &loop.results})
     for (const NodeRef& root : *roots) add(root);
   std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
@@ -83,6 +84,7 @@ void share_captured(Loop& loop, LoopInputs& inputs) {
     from.emplace_back(node);
     to.emplace_back(loop.shared.back());
   }
+  if (from.empty()) return;
   inputs.shared.insert(inputs.shared.end(), from.begin(), from.end());
   for (auto* nodes : {&loop.next, &loop.results})
     for (const NodeRef& node : *nodes) roots.emplace_back(node);
@@ -229,9 +231,9 @@ Tensor tensor::loop_output(const NodeRef& loop, std::size_t position) {
 Result<std::vector<Tensor>> tensor::make_loop(Loop loop, LoopInputs inputs) {
   share_captured(loop, inputs);
   NodeSet used;
-  for (const NodeRef& node : nodes_of(loop).order) {
-    used.insert(node.get());
-    if (node->op == Op::loop)
+  for (const NodeRef* node : nodes_of(loop).order) {
+    used.insert(node->get());
+    if ((*node)->op == Op::loop)
       return refused(ErrorCode::unsupported, "scan",
                      "found a loop inside of the body, expected none that depends on the carry or the rows");
   }

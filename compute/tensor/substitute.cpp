@@ -1,5 +1,4 @@
-#include <unordered_map>
-
+#include "compute/base/pointer_map.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/composites.h"
@@ -14,7 +13,7 @@ namespace tensor {
 std::vector<const NodeRef*> nodes_in_order(std::span<const Tensor> outputs,
                                            const std::function<bool(const Node&)>& enters) {
   std::vector<const NodeRef*> order;
-  std::unordered_map<const Node*, bool> done;  // false: its inputs are pending
+  PointerMap<Node, bool> done;  // false: its inputs are pending
   std::vector<const NodeRef*> pending;
   for (const Tensor& output : outputs) pending.push_back(&output.node());
   while (!pending.empty()) {
@@ -26,8 +25,8 @@ std::vector<const NodeRef*> nodes_in_order(std::span<const Tensor> outputs,
       continue;
     }
     pending.pop_back();
-    if (found->second) continue;
-    found->second = true;
+    if (*found) continue;
+    *found = true;
     order.push_back(node);
   }
   return order;
@@ -40,16 +39,16 @@ std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const 
   const auto failed = [&](Tensor error) { return std::vector<Tensor>(outputs.size(), error); };
   for (const std::span<const Tensor> list : {outputs, from, to})
     if (const Tensor* error = first_error(list)) return failed(*error);
-  std::unordered_map<const Node*, Tensor> replaced;
+  PointerMap<Node, NodeRef> replaced;
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (i >= to.size() || from[i].shape() != to[i].shape() || from[i].dtype() != to[i].dtype())
       return failed(failure(ErrorCode::shape_mismatch, "substitute",
                             text("found ", i < to.size() ? describe(to[i]) : "nothing", " for ",
                                  describe(from[i]), ", expected equal shapes and dtypes")));
-    replaced.insert_or_assign(from[i].node().get(), to[i]);
+    replaced[from[i].node().get()] = to[i].node();
   }
   // A replaced node's inputs play no part.
-  const std::unordered_map<const Node*, Tensor> given = replaced;
+  const PointerMap<Node, NodeRef> given = replaced;
   for (const NodeRef* ref :
        nodes_in_order(outputs, [&](const Node& node) { return !given.contains(&node); })) {
     const Node& node = **ref;
@@ -57,17 +56,17 @@ std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const 
     bool changes = false;
     std::vector<NodeRef> inputs = node.inputs;
     for (NodeRef& input : inputs) {
-      const auto found = replaced.find(input.get());
-      if (found == replaced.end()) continue;
+      const NodeRef* found = replaced.find(input.get());
+      if (!found) continue;
       changes = true;
-      input = found->second.node();
+      input = *found;
     }
-    if (changes) replaced.insert_or_assign(&node, Tensor(with_inputs(node, std::move(inputs))));
+    if (changes) replaced[&node] = with_inputs(node, std::move(inputs));
   }
   std::vector<Tensor> out;
   for (const Tensor& output : outputs) {
-    const auto found = replaced.find(output.node().get());
-    out.push_back(found != replaced.end() ? found->second : output);
+    const NodeRef* found = replaced.find(output.node().get());
+    out.push_back(found ? Tensor(*found) : output);
   }
   return out;
 }

@@ -157,6 +157,21 @@ void add_wide_work(std::vector<Bomb>& bombs) {
       });
 }
 
+// Numbers in no order, which take a sort by comparisons ten times as long as equal ones.
+void add_scattered(std::vector<Bomb>& bombs) {
+  for (const std::int64_t length : {1 << 16, 1 << 20, 1 << 21, 1 << 22})
+    bombs.push_back(
+        {"TopK of " + std::to_string(length) + " scattered numbers", BombKind::model, [length] {
+           return chained({length}, 1, [length](OnnxBuilder& builder, int i) {
+             builder.floats("zero", {}, {0}).floats("step", {}, {1}).longs("k", {1}, {length});
+             builder.floats("length", {}, {static_cast<float>(length)});
+             builder.node("Range", {"zero", "length", "step"}, {"row"});
+             builder.node("Mul", {value(i), "row"}, {"wide"}).node("Sin", {"wide"}, {"scattered"});
+             builder.node("TopK", {"scattered", "k"}, {value(i + 1)});
+           });
+         }});
+}
+
 FileBytes regions(std::int64_t count, std::int64_t bins, std::int64_t samples) {
   OnnxBuilder builder = of_x();
   std::string places;
@@ -304,6 +319,7 @@ std::vector<Bomb> body_bombs() {
   std::vector<Bomb> bombs;
   add_empty_bodies(bombs);
   add_wide_work(bombs);
+  add_scattered(bombs);
   add_regions(bombs);
   add_four_bits(bombs);
   add_long_constants(bombs);

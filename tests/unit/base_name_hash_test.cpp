@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <set>
 #include <string>
 
@@ -23,11 +24,15 @@ TEST(NameHash, TellsNamesApart) {
   for (int i = 0; i < 300; ++i, zeros += '\0') hashes.insert(NameHash()(zeros));
   EXPECT_EQ(hashes.size(), 300u) << "names that differ in their length alone";
   NameMap<int> map;
+  std::deque<std::string> numbers;  // which the map does not copy
   map["a"] = 1;
   map[std::string_view("a\0b", 3)] = 2;
-  EXPECT_EQ(map.at("a"), 1);
-  EXPECT_EQ(map.at(std::string_view("a\0b", 3)), 2);
-  EXPECT_FALSE(map.contains(""));
+  ASSERT_TRUE(map.find("a") && map.find(std::string_view("a\0b", 3)));
+  EXPECT_EQ(*map.find("a"), 1);
+  EXPECT_EQ(*map.find(std::string_view("a\0b", 3)), 2);
+  EXPECT_FALSE(map.find(""));
+  for (int i = 0; i < 1000; ++i) map[numbers.emplace_back(std::to_string(i))] = i;
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(map[numbers[static_cast<std::size_t>(i)]], i);
 }
 
 }  // namespace

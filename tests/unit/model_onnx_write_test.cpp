@@ -132,8 +132,10 @@ TEST(OnnxWriter, EqualConstantsAreOne) {
   EXPECT_NE(writer.longs({1, 2}), writer.longs({2, 1}));
   EXPECT_EQ(writer.number(0.5f), writer.number(0.5f));
   EXPECT_NE(writer.number(0.5f), writer.number(0.25f));
+  EXPECT_EQ(writer.whole(7), writer.whole(7));
+  EXPECT_NE(writer.whole(7), writer.whole(-7));
   EXPECT_EQ(writer.concat({"only"}, 1), "only");
-  EXPECT_EQ(writer.graph().initializers.size(), 4u);
+  EXPECT_EQ(writer.graph().initializers.size(), 6u);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "tools/imprint/brain_file.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
+#include "tools/imprint/file_limits.h"
 #include "tools/imprint/model_file.h"
 #include "tools/imprint/profiles.h"
 #include "tools/imprint/workloads.h"
@@ -31,6 +32,7 @@ struct BakeOptions {
   std::vector<std::uint32_t> batches{1};
   std::string output;
   Precision precision = Precision::float32;
+  FileLimits limits;  // of each model
 };
 
 Result<std::vector<vk::CapabilityProfile>> profiles_of(const BakeOptions& options) {
@@ -55,10 +57,16 @@ void tell(const std::string& what, std::size_t kernels) {
   std::printf("%s: %s\n", what.c_str(), amount(kernels, "kernel").c_str());
 }
 
+void limit_dispatches(Baker& baker, const FileLimits& limits) {
+  baker.limit_dispatches(limits.most_dispatches, "If you trust the file, raise --most-dispatches");
+}
+
 // The program that both imprint run and the library compile.
 Result<> add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch,
-                   Precision precision) {
-  IMPRINT_ASSIGN(const ImportedModel imported, import_at(model, name, {.batch = batch}));
+                   Precision precision, const FileLimits& limits) {
+  const ImportOptions options{.constant_limit_bytes = limits.bytes()};
+  IMPRINT_ASSIGN(const ImportedModel imported,
+                 with_remedy(import_at(model, name, {.batch = batch}, options), limits));
   // A variable, since GCC 13 crashes on this initialiser as an argument.
   const ProgramDescription description{.name = name,
                                        .inputs = imported.input_tensors(),
@@ -69,19 +77,18 @@ Result<> add_model(Baker& baker, const onnx::Model& model, const std::string& na
 
 Result<> add_models(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.models) {
+    FileLimits limits = options.limits;
+    IMPRINT_ASSIGN(const onnx::Model model, load_limited(file, limits));
+    limit_dispatches(baker, limits);
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
-    const auto in_file = [&](const Error& error) {
-      return make_error(error.code, text("'", file, "': ", error.message));
-    };
-    const auto model = onnx::parse(bytes);
-    if (!model) return in_file(model.error());
     const std::string name = std::filesystem::path(file).stem().string();
     for (const std::uint32_t batch : options.batches) {
       const std::size_t before = baker.kernel_count();
-      const Result<> added = add_model(baker, *model, name, batch, options.precision);
-      if (!added) return in_file(added.error());
-      const Result<> policy =
-          agent::bake_policy(baker, {.name = name, .file = bytes, .agent_capacity = batch});
+      const Result<> added = add_model(baker, model, name, batch, options.precision, limits);
+      if (!added) return make_error(added.error().code, text("'", file, "': ", added.error().message));
+      const Result<> policy = agent::bake_policy(
+          baker,
+          {.name = name, .file = bytes, .agent_capacity = batch, .constant_limit_bytes = limits.bytes()});
       tell(file + ", batch " + std::to_string(batch), baker.kernel_count() - before);
       if (!policy)
         std::fprintf(stderr, "note: not for imp_api::brain_create_from_onnx: %s\n",
@@ -93,10 +100,18 @@ Result<> add_models(Baker& baker, const BakeOptions& options) {
 
 Result<> add_game_models(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.game_models) {
-    IMPRINT_ASSIGN(const std::vector<agent::ModelSpec> models, load_models(file));
-    for (const agent::ModelSpec& model : models) {
+    FileLimits limits;
+    const auto load = [&](const std::string& path) {
+      limits = options.limits;
+      return load_limited(path, limits);
+    };
+    IMPRINT_ASSIGN(std::vector<agent::ModelSpec> models, load_models(file, load));
+    for (agent::ModelSpec& model : models) {
+      IMPRINT_CHECK(load(model.path));
+      limit_dispatches(baker, limits);
+      model.constant_limit_bytes = limits.bytes();
       const std::size_t before = baker.kernel_count();
-      if (const Result<> added = agent::bake_model(baker, model); !added)
+      if (const Result<> added = with_remedy(agent::bake_model(baker, model), limits); !added)
         return make_error(added.error().code, text("'", file, "': ", added.error().message));
       tell(file + ", model '" + model.name + "'", baker.kernel_count() - before);
     }
@@ -152,6 +167,7 @@ Result<> bake(const BakeOptions& options) {
   Baker baker(profiles, std::move(tables));
   IMPRINT_CHECK(add_models(baker, options));
   IMPRINT_CHECK(add_game_models(baker, options));
+  baker.limit_dispatches(SIZE_MAX, {});  // brains are described by the game's own files
   IMPRINT_CHECK(add_brains(baker, options));
 
   std::size_t quarter = 0;
@@ -229,6 +245,8 @@ void add_bake(CLI::App& app) {
                    "the archive, for imp_host::kernel_archive or imprint run --kernels")
       ->required()
       ->type_name("FILE");
+  add_memory_limit_option(*command, options->limits);
+  add_dispatch_limit_option(*command, options->limits);
   set_work(*command, [options] { return bake(*options); });
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSmallMib = 48, kMibPerMib = 64, kMostMib = 4096;
 constexpr std::uint64_t kSmallGop = 1, kGopPerMib = 100, kMostGop = 100'000;
+constexpr std::uint64_t kSmallDispatches = 1024, kMostDispatches = 65'536;  // also for each MiB
 constexpr std::uint64_t kGiga = 1'000'000'000;
 // A file's own tensors take up to 8 times their bytes in it.
 constexpr std::uint64_t kTensorBytes = 8;
@@ -40,12 +41,24 @@ void add_work_limit_option(CLI::App& command, FileLimits& limits) {
       ->option_text("N, by the file's size");
 }
 
+void add_dispatch_limit_option(CLI::App& command, FileLimits& limits) {
+  command
+      .add_option(
+          "--most-dispatches", limits.most_dispatches,
+          "refuse a model of more dispatches, each of which may have a kernel of its own; 1,024 for a "
+          "file below 1 MiB")
+      ->check(CLI::Range(1, 1 << 30))
+      ->option_text("N, by the file's size");
+}
+
 Result<onnx::Model> load_limited(const std::string& path, FileLimits& limits) {
   const Result<std::uint64_t> own = file_size(path);
   const auto most_external = [&](std::uint64_t stored) {
     const std::uint64_t mib = std::max(own ? *own : 0, stored / kTensorBytes) >> 20;
     if (limits.most_mib == 0) limits.most_mib = std::min(kMostMib, kSmallMib + kMibPerMib * mib);
     if (limits.most_gop == 0) limits.most_gop = std::min(kMostGop, kSmallGop + kGopPerMib * mib);
+    if (limits.most_dispatches == 0)
+      limits.most_dispatches = std::min(kMostDispatches, kSmallDispatches * (1 + mib));
     return limits.bytes();
   };
   return with_remedy(onnx::load_with_limit(path, most_external), limits);

@@ -91,10 +91,12 @@ class Fields {
 using Types = std::map<std::string, DType>;
 class ModelTypes {
  public:
+  explicit ModelTypes(const LoadModel& load) : load_(load) {}
+
   Result<const Types*> of(const std::string& path) {
     const auto [entry, is_new] = known_.try_emplace(path);
     if (!is_new) return &entry->second;
-    IMPRINT_ASSIGN(const onnx::Model model, onnx::load(path));
+    IMPRINT_ASSIGN(const onnx::Model model, load_(path));
     const auto add = [&](const onnx::ValueInfo& value) {
       entry->second.emplace(value.name, is_float(value.type) ? DType::float32 : DType::int32);
     };
@@ -104,6 +106,7 @@ class ModelTypes {
   }
 
  private:
+  const LoadModel& load_;
   std::map<std::string, Types> known_;
 };
 
@@ -175,13 +178,13 @@ Result<agent::ModelSpec> parse_model(const std::string& file, const nlohmann::js
 
 }  // namespace
 
-Result<std::vector<agent::ModelSpec>> load_models(const std::string& file) {
+Result<std::vector<agent::ModelSpec>> load_models(const std::string& file, const LoadModel& load) {
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file, kMostModelBytes));
   const auto parsed = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!parsed) return make_error(parsed.error().code, text("'", file, "': ", parsed.error().message));
   const nlohmann::json& json = *parsed;
   std::vector<agent::ModelSpec> models;
-  ModelTypes known;
+  ModelTypes known(load);
   const auto add = [&](const nlohmann::json& one) -> Result<> {
     IMPRINT_ASSIGN(agent::ModelSpec spec, parse_model(file, one, known));
     models.push_back(std::move(spec));

@@ -1,9 +1,9 @@
 #include "tools/studio/episode_log.h"
 
 #include <array>
-#include <bit>
 #include <cstring>
 
+#include "compute/base/byte_cursor.h"
 #include "compute/base/hash.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
@@ -13,7 +13,6 @@ namespace imprint::studio {
 namespace {
 
 // Little-endian: magic, version | head | parameters | observations | choices | numbers | hash of all before.
-static_assert(std::endian::native == std::endian::little);
 constexpr std::array<char, 8> kEpisodeMagic = {'I', 'M', 'P', 'E', 'P', 'I', '0', '1'};
 
 struct EpisodeHead {
@@ -36,32 +35,15 @@ class EpisodeBytes {
   std::vector<std::byte> bytes;
 };
 
-// Reads forward; false beyond the end.
-class EpisodeCursor {
- public:
-  explicit EpisodeCursor(std::span<const std::byte> bytes) : left_(bytes) {}
-  template <class T>
-  bool get(T& value) {
-    if (left_.size() < sizeof value) return false;
-    std::memcpy(&value, left_.data(), sizeof value);
-    left_ = left_.subspan(sizeof value);
-    return true;
-  }
-  // `rows` times `columns` values.
-  template <class T>
-  bool get(std::vector<T>& values, std::uint64_t rows, std::uint64_t columns = 1) {
-    if (columns > 0 && rows > left_.size() / sizeof(T) / columns) return false;
-    const std::size_t size = rows * columns * sizeof(T);
-    values.resize(rows * columns);
-    if (size > 0) std::memcpy(values.data(), left_.data(), size);
-    left_ = left_.subspan(size);
-    return true;
-  }
-  bool empty() const { return left_.empty(); }
-
- private:
-  std::span<const std::byte> left_;
-};
+// `rows` times `columns` values. False: the bytes end before.
+template <class T>
+bool read_list(ByteCursor& cursor, std::vector<T>& values, std::uint64_t rows, std::uint64_t columns = 1) {
+  if (columns > 0 && rows > cursor.left() / sizeof(T) / columns) return false;
+  values.resize(rows * columns);
+  const auto bytes = cursor.take(values.size() * sizeof(T));
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return cursor.ok();
+}
 
 }  // namespace
 
@@ -118,36 +100,30 @@ Result<EpisodeLog> EpisodeLog::parse(std::span<const std::byte> bytes, const std
   constexpr std::size_t kFewest = kEpisodeMagic.size() + sizeof(EpisodeHead) + kHashBytes;
   if (bytes.size() < kFewest) return refuse(text(bytes.size(), " bytes, expected at least ", kFewest));
   const std::span<const std::byte> body = bytes.first(bytes.size() - kHashBytes);
-  Hash128 hash;
-  EpisodeCursor end(bytes.last(kHashBytes));
-  end.get(hash.low);
-  end.get(hash.high);
-  std::array<char, kEpisodeMagic.size()> magic{};
-  EpisodeHead head;
-  EpisodeCursor cursor(body);
-  cursor.get(magic);
-  cursor.get(head);
+  const auto hash = ByteCursor(bytes, body.size()).number<Hash128>();
+  ByteCursor cursor(body);
+  const auto magic = cursor.number<std::array<char, kEpisodeMagic.size()>>();
+  const auto head = cursor.number<EpisodeHead>();
   if (magic != kEpisodeMagic)
     return refuse("other first bytes, expected those of an episode of this version");
   if (Hasher().bytes(body).digest() != hash)
     return refuse("other bytes than those of which the last 16 are the hash, expected an undamaged file");
   EpisodeLog log{.seed = head.seed, .number = head.number, .rank = head.rank, .score = head.score};
   for (std::uint32_t i = 0; i < head.parameters; ++i) {
-    std::uint32_t length = 0;
-    std::vector<char> letters;
-    double value = 0;
-    if (!cursor.get(length) || !cursor.get(letters, length) || !cursor.get(value))
+    const std::string given(cursor.words(cursor.number<std::uint32_t>()));
+    const auto value = cursor.number<double>();
+    if (!cursor.ok())
       return refuse(text("an end in parameter ", i, ", expected ", head.parameters, " parameters"));
-    const std::string given(letters.begin(), letters.end());
     if (!log.parameters.emplace(given, value).second)
       return refuse(text("parameter ", quote(given), " twice, expected it once"));
   }
   log.observations = head.observations;
   log.branches = head.branches;
   log.numbers = head.numbers;
-  if (!cursor.get(log.observation, head.steps, head.observations) ||
-      !cursor.get(log.discrete, head.steps, head.branches) ||
-      !cursor.get(log.continuous, head.steps, head.numbers) || !cursor.empty() || log.steps() != head.steps)
+  if (!read_list(cursor, log.observation, head.steps, head.observations) ||
+      !read_list(cursor, log.discrete, head.steps, head.branches) ||
+      !read_list(cursor, log.continuous, head.steps, head.numbers) || cursor.left() > 0 ||
+      log.steps() != head.steps)
     return refuse(text("fewer or more numbers than ", head.steps, " steps of ", head.observations,
                        " observations, ", head.branches, " choices and ", head.numbers,
                        " numbers have, expected those"));

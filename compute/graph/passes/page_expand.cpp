@@ -16,6 +16,12 @@
 namespace imprint::graph {
 namespace {
 
+// Nodes without which a graph stays as it is, so that it is not copied.
+bool may_expand(const GraphNode& node) {
+  return node.op == Op::page || node.op == Op::cumsum || node.op == Op::linear_recurrence ||
+         node.op == Op::scatter_add || node.op == Op::unwindow || node.op == Op::window;
+}
+
 class PageExpansion {
  public:
   PageExpansion(Graph& graph, const FusionOptions& options) : graph_(graph), options_(options) {
@@ -268,6 +274,7 @@ void drop_dead_nodes(Graph& graph, FusionRequest& request) {
 }  // namespace
 
 Result<> expand_pages(Graph& graph, FusionRequest& request, const FusionOptions& options) {
+  if (std::ranges::none_of(graph.nodes, may_expand)) return {};
   std::vector<NodeIndex> new_index;
   PageExpansion expansion(graph, options);
   IMPRINT_CHECK(expansion.run(new_index));

@@ -118,7 +118,7 @@ class Exporter {
     model.ir_version = kIrVersion;
     model.producer = "imprint";
     model.opsets[""] = kExportOpset;
-    model.graph = graph_.graph();
+    model.graph = std::move(graph_).graph();
     model.graph.name = "imprint";
     return serialize(model);
   }
@@ -225,7 +225,7 @@ class Exporter {
     if (dtype == DType::float32)
       return is_key ? graph_.number(number)
                     : constant(ElementType::float32, {}, std::as_bytes(std::span(&number, 1)));
-    const std::string whole = int_constant({}, {static_cast<std::int32_t>(value)});
+    const std::string whole = graph_.whole(static_cast<std::int32_t>(value));
     return dtype == DType::int32 ? whole : cast(whole, type_of(dtype));
   }
   std::string expanded(const std::string& x, const Shape& shape) {
@@ -509,7 +509,7 @@ class Exporter {
 
   std::string scanned(const Node& node) {
     if (node.op != Op::cumsum) return "";
-    const std::string axis = int_constant({}, {static_cast<std::int32_t>(node.ints[0])});
+    const std::string axis = graph_.whole(static_cast<std::int32_t>(node.ints[0]));
     return op(
         "CumSum", {operand(node, 0), axis},
         {GraphWriter::attribute("exclusive", node.ints[1]), GraphWriter::attribute("reverse", node.ints[2])});

@@ -81,7 +81,9 @@ void ImportState::keep_quantised(const Node& node, const std::string& why_float)
     quantised.reasons.push_back(text(node.text(), ": ", why_float));
 }
 
-bool ImportState::may_grow() const { return tensor::made_nodes() - nodes_before <= most_nodes; }
+bool ImportState::may_grow() const {
+  return tensor::made_nodes() - nodes_before + imported_nodes <= most_nodes;
+}
 
 bool ImportState::may_name() const {
   return tensor::made_axis_names() - names_before <= tensor::kMostAxisNames;
@@ -96,7 +98,8 @@ BodyFacts& ImportState::facts_of(const Graph& body) {
   const auto [entry, fresh] = bodies.try_emplace(&body);
   BodyFacts& facts = entry->second;
   if (!fresh) return facts;
-  NameSet made, used;
+  NameSet made;
+  made.reserve(body.initializers.size() + body.inputs.size() + body.nodes.size());
   std::vector<const BodyFacts*> nested_facts;
   for (const TensorData& tensor : body.initializers) made.insert(tensor.name);
   for (const ValueInfo& input : body.inputs) made.insert(input.name);
@@ -106,7 +109,6 @@ BodyFacts& ImportState::facts_of(const Graph& body) {
     for (const auto* names : {&node.inputs, &node.outputs})
       for (const std::string& name : *names) facts.parts += parts_of(name);
     made.insert(node.outputs.begin(), node.outputs.end());
-    used.insert(node.inputs.begin(), node.inputs.end());
     for (const Attribute& attribute : node.attributes)
       for (const Graph& nested : attribute.graphs) {
         const BodyFacts& inner = facts_of(nested);
@@ -114,16 +116,16 @@ BodyFacts& ImportState::facts_of(const Graph& body) {
         facts.parts += inner.parts;
       }
   }
-  for (const ValueInfo& output : body.outputs) {
+  for (const ValueInfo& output : body.outputs)
     facts.parts += parts_of(output.name);  // each is a value of its own, also of one name
-    used.insert(output.name);
-  }
   // In order, since messages depend on it. Names of one nested body are in order already.
   std::vector<std::string_view>& captured = facts.captured;
   const auto add = [&](std::string_view name) {
     if (!name.empty() && !made.contains(name)) captured.push_back(name);
   };
-  for (const std::string_view name : used) add(name);
+  for (const Node& node : body.nodes)
+    for (const std::string& name : node.inputs) add(name);
+  for (const ValueInfo& output : body.outputs) add(output.name);
   std::ranges::sort(captured);
   const auto own = static_cast<std::ptrdiff_t>(captured.size());
   for (const BodyFacts* inner : nested_facts)
@@ -159,8 +161,8 @@ const Value* GraphImporter::need(std::string_view name) const {
 }
 
 std::size_t GraphImporter::maker_of(std::string_view name) const {
-  const auto found = names_.find(name);
-  return found == names_.end() ? NameFacts::kNoMaker : found->second.maker;
+  const NameFacts* found = names_.find(name);
+  return found ? found->maker : NameFacts::kNoMaker;
 }
 
 template <class Visit>
@@ -312,6 +314,7 @@ void GraphImporter::import_node(const Node& node) {
                                               ", expected fixed extents. Give ",
                                               "these extents numbers instead of bounds"));
   }
+  ++state_.imported_nodes;
   OpContext context(node, opset_, std::move(inputs), state_.mover, *this, bindings_);
   // Operators without inputs, such as Constant, say themselves that their result is known.
   const bool folded =

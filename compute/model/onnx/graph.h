@@ -59,6 +59,7 @@ struct ImportState {
   int depth = 0;                                   // of bodies and functions inside of each other
   std::uint64_t most_nodes = 0, nodes_before = 0;  // of the tensors' graph
   std::uint64_t names_before = 0;                  // of axes
+  std::uint64_t imported_nodes = 0;                // each counts as one of the tensors' graph
   QuantisedProducts quantised = {};
 
   void keep_quantised(const Node& node, const std::string& why_float);
@@ -122,8 +123,7 @@ class GraphImporter : public Bodies {
   template <class Holds>
   const NameFacts* innermost(std::string_view name, Holds holds) const {
     for (const GraphImporter* at = this; at; at = at->outer_)
-      if (const auto found = at->names_.find(name); found != at->names_.end() && holds(found->second))
-        return &found->second;
+      if (const NameFacts* found = at->names_.find(name); found && holds(*found)) return found;
     return nullptr;
   }
   Result<std::vector<std::size_t>> ordered_nodes() const;

@@ -282,7 +282,7 @@ class Importer {
     const auto given = given_.find(input.name);
     if (given == given_.end()) return {};
     const Shape& shape = given->second;
-    if (auto checked = onnx::checked_shape(shape.extents()); !checked)
+    if (auto checked = checked_shape(shape.extents()); !checked)
       return make_error(checked.error().code, text("input ", quote(input.name), " of shape ", shape.text(),
                                                    ": ", checked.error().message));
     if (!input.shape) return {};
@@ -324,7 +324,7 @@ class Importer {
                                " with a free dimension: give its shape"));
       dimension.value ? shape.append(*dimension.value) : shape.append(bound->second, 0);
     }
-    if (auto checked = onnx::checked_shape(shape.extents()); !checked)
+    if (auto checked = checked_shape(shape.extents()); !checked)
       return make_error(checked.error().code,
                         text("input ", quote(input.name), ": ", checked.error().message));
     return shape;
@@ -434,7 +434,7 @@ Result<std::map<std::string, Shape>> shapes_with_free_dimensions(const onnx::Mod
                              input.is_tensor ? " has no declared shape" : " is not a tensor"));
     std::vector<std::int64_t> extents;
     for (const onnx::Dimension& dimension : *input.shape) extents.push_back(dimension.value.value_or(extent));
-    auto shape = onnx::checked_shape(extents);
+    auto shape = checked_shape(extents);
     if (!shape)
       return make_error(shape.error().code,
                         text("onnx: input ", quote(input.name), ": ", shape.error().message));

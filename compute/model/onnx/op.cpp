@@ -57,6 +57,8 @@ bool OpContext::has(int input) const {
 const Value& OpContext::value(int input) {
   if (has(input)) return *inputs_[static_cast<std::size_t>(input)];
   fail(ErrorCode::corrupt_file, text("input ", input, " is missing"));
+  if (missing_.type() == ElementType::undefined)
+    missing_ = Value::run_time(Tensor(0.0f), ElementType::float32);
   return missing_;
 }
 

@@ -134,7 +134,7 @@ class OpContext {
   bool stopped_ = false;
   std::optional<std::string> why_float_;
   std::vector<Value> outputs_;
-  Value missing_ = Value::run_time(Tensor(0.0f), ElementType::float32);  // value() of an input left out
+  Value missing_;  // value() of an input left out, made when it is asked for
   std::optional<Error> failure_;
 };
 

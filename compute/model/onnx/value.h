@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compute/base/shared_bytes.h"
+#include "compute/model/files/checked_shape.h"
 #include "compute/model/onnx/format/proto.h"
 #include "compute/model/onnx/symbolic.h"
 #include "compute/tensor/tensor.h"
@@ -69,13 +70,6 @@ std::uint64_t held_bytes(ElementType type, std::int64_t elements);
 // Errors: unsupported (complex numbers, rank or size beyond Tensor's), corrupt_file (external data that was
 // not loaded).
 Result<HostArray> host_array(const TensorData& tensor);
-
-// The most elements of one tensor. Keeps every product of extents far from overflow.
-inline constexpr std::int64_t kMaxElements = (std::int64_t{1} << 31) - 1;
-
-// Extents as a Shape. Errors: unsupported (more than Shape::kMaxRank axes, more than kMaxElements),
-// invalid_argument (a negative extent).
-Result<Shape> checked_shape(std::span<const std::int64_t> extents);
 
 struct Dequantized;
 

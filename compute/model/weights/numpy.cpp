@@ -168,7 +168,7 @@ safetensors::Array read_numpy(Bytes file, Allowance& allowance) {
   header.read();
   safetensors::Array out;
   out.type = header.type;
-  out.shape = checked_extents(header.extents);
+  out.shape = known_shape(header.extents);
   const std::size_t size = type_size(out.type);
   const Bytes data = cursor.take(static_cast<std::uint64_t>(out.shape.element_count()) * size);
   if (cursor.left() > 0) corrupt(text("an array with ", cursor.left(), " bytes behind its elements"));
@@ -343,8 +343,8 @@ File read_gguf(Bytes file, Allowance& allowance) {
     std::vector<std::int64_t> extents(rank);
     for (std::uint32_t k = 0; k < rank; ++k)  // the fastest axis comes first
       extents[rank - 1 - k] = static_cast<std::int64_t>(cursor.number<std::uint64_t>());
-    tensor.shape = reading([&] { return text("tensor ", quote(tensor.name)); },
-                           [&] { return checked_extents(extents); });
+    tensor.shape =
+        reading([&] { return text("tensor ", quote(tensor.name)); }, [&] { return known_shape(extents); });
     tensor.type = cursor.number<std::uint32_t>();
     tensor.offset = cursor.number<std::uint64_t>();
   }

@@ -1,9 +1,9 @@
 #pragma once
 // Private: reading of bytes of unknown origin, and the readers of weights.h, each of one format.
 
-#include <cstring>
 #include <optional>
 
+#include "compute/base/byte_cursor.h"
 #include "compute/base/text.h"
 #include "compute/model/weights/weights.h"
 
@@ -50,43 +50,38 @@ class Allowance {
   std::uint64_t most_, left_;
 };
 
-// Little-endian numbers, in order.
-class Cursor {
+// Refuses a file that ends before what is asked for.
+class Cursor : public ByteCursor {
  public:
-  explicit Cursor(Bytes bytes, std::size_t at = 0) : bytes_(bytes), at_(at) {}
+  using ByteCursor::ByteCursor;
 
-  std::size_t at() const { return at_; }
-  std::size_t left() const { return bytes_.size() - at_; }
   Bytes take(std::uint64_t count) {
-    if (count > left())
-      corrupt(
-          text("byte ", at_, ": found ", left(), " bytes, expected ", count, ": the file ends too early"));
-    const Bytes out = bytes_.subspan(at_, static_cast<std::size_t>(count));
-    at_ += static_cast<std::size_t>(count);
-    return out;
+    expect(count);
+    return ByteCursor::take(count);
   }
   template <class T>
   T number() {
-    T value;
-    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
-    return value;
+    expect(sizeof(T));
+    return ByteCursor::number<T>();
   }
   std::string_view words(std::uint64_t count) {
-    const Bytes out = take(count);
-    return {reinterpret_cast<const char*>(out.data()), out.size()};
+    expect(count);
+    return ByteCursor::words(count);
   }
   // Up to the end of the line, which is skipped.
   std::string_view line() {
-    const std::string_view rest{reinterpret_cast<const char*>(bytes_.data()) + at_, left()};
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) corrupt(text("byte ", at_, ": a line does not end"));
-    at_ += end + 1;
-    return rest.substr(0, end);
+    const std::size_t length =
+        std::string_view(reinterpret_cast<const char*>(rest().data()), left()).find('\n');
+    if (length == std::string_view::npos) corrupt(text("byte ", at(), ": a line does not end"));
+    return words(length + 1).substr(0, length);
   }
 
  private:
-  Bytes bytes_;
-  std::size_t at_;
+  void expect(std::uint64_t count) const {
+    if (count > left())
+      corrupt(
+          text("byte ", at(), ": found ", left(), " bytes, expected ", count, ": the file ends too early"));
+  }
 };
 
 // The content of a stored (not compressed) entry of a zip file, by its name. Names differ, and entries do not
@@ -98,7 +93,7 @@ struct ZipEntry {
 bool is_zip(Bytes file);
 std::vector<ZipEntry> zip_entries(Bytes file, Allowance& allowance);
 
-Shape checked_extents(std::span<const std::int64_t> extents);
+Shape known_shape(std::span<const std::int64_t> extents);  // checked_shape, or a refusal
 void add_tensor(File& out, const std::string& name, safetensors::Array array);
 void leave_out(File& out, const std::string& name, const std::string& reason);
 

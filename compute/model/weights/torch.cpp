@@ -59,7 +59,7 @@ std::vector<std::int64_t> checked_strides(const PickleValue& tensor, std::int64_
 safetensors::Array array_of(const PickleValue& tensor, Type type, Bytes storage, Allowance& allowance) {
   safetensors::Array out;
   out.type = type;
-  out.shape = checked_extents(tensor.extents);
+  out.shape = known_shape(tensor.extents);
   const std::size_t size = type_size(type);
   const auto count = static_cast<std::size_t>(out.shape.element_count());
   if (count == 0) return out;

@@ -6,6 +6,7 @@
 
 #include "compute/base/quote.h"
 #include "compute/base/utf8.h"
+#include "compute/model/files/checked_shape.h"
 #include "compute/model/files/file.h"
 #include "compute/model/weights/reader.h"
 
@@ -16,7 +17,6 @@ constexpr std::uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50, 
                         kEnd64 = 0x06064b50, kLocator64 = 0x07064b50;
 constexpr std::size_t kEndBytes = 22, kLocatorBytes = 20, kLongestComment = 65535;
 constexpr std::uint64_t k32 = 0xffffffffu;
-constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - 1;
 
 template <class T>
 T number_at(Bytes file, std::size_t at) {
@@ -126,18 +126,11 @@ std::vector<ZipEntry> zip_entries(Bytes file, Allowance& allowance) {
   return out;
 }
 
-Shape checked_extents(std::span<const std::int64_t> extents) {
-  if (extents.size() > static_cast<std::size_t>(Shape::kMaxRank))
-    lacking(text("rank: found ", extents.size(), ", expected at most ", Shape::kMaxRank));
-  std::int64_t count = 1;
-  for (const std::int64_t extent : extents) {
-    if (extent < 0) corrupt(text("extent: found ", extent, ", expected at least 0"));
-    const std::int64_t factor = std::max<std::int64_t>(extent, 1);
-    if (factor > kMostElements / count)
-      lacking(text("found a tensor of more than ", kMostElements, " elements"));
-    count *= factor;
-  }
-  return Shape(extents);
+Shape known_shape(std::span<const std::int64_t> extents) {
+  const Result<Shape> shape = checked_shape(extents);
+  if (shape) return *shape;
+  if (shape.error().code == ErrorCode::unsupported) lacking(shape.error().message);
+  corrupt(shape.error().message);
 }
 
 void add_tensor(File& out, const std::string& name, safetensors::Array array) {

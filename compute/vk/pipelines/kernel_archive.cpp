@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ranges>
 
+#include "compute/base/byte_cursor.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 
@@ -42,51 +43,22 @@ void put(std::vector<std::byte>& bytes, const CapabilityProfile& profile) {
   }
 }
 
-// Reads numbers and strings from the front. Past the end, values are zero and empty, and ok() is false.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  bool ok() const { return ok_; }
-  std::span<const std::byte> rest() const { return bytes_; }
+std::string text_at(ByteCursor& cursor) { return std::string(cursor.words(cursor.number<std::uint32_t>())); }
 
-  std::span<const std::byte> take(std::size_t count) {
-    ok_ = ok_ && count <= bytes_.size();
-    if (!ok_) return {};
-    const auto taken = bytes_.first(count);
-    bytes_ = bytes_.subspan(count);
-    return taken;
-  }
-  template <class T>
-  T number() {
-    T value = 0;
-    const auto bytes = take(sizeof value);
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      value |= static_cast<T>(static_cast<T>(bytes[i]) << (8 * i));
-    return value;
-  }
-  std::string text() {
-    const auto bytes = take(number<std::uint32_t>());
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
-  Hash128 hash() {
-    const auto low = number<std::uint64_t>();
-    return {low, number<std::uint64_t>()};
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-  bool ok_ = true;
-};
+Hash128 hash_at(ByteCursor& cursor) {
+  const auto low = cursor.number<std::uint64_t>();
+  return {low, cursor.number<std::uint64_t>()};
+}
 
 Error refuse(ErrorCode code, const std::string& why) { return make_error(code, "kernel archive: " + why); }
 Error damaged(const std::string& why) { return refuse(ErrorCode::corrupt_file, why + ". Bake it again."); }
 
-Result<CapabilityProfile> read_profile(Reader& reader) {
+Result<CapabilityProfile> read_profile(ByteCursor& reader) {
   CapabilityProfile profile;
-  profile.name = clipped(reader.text());  // stands in logs
+  profile.name = clipped(text_at(reader));  // stands in logs
   const auto count = reader.number<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
-    const std::string name = reader.text();
+    const std::string name = text_at(reader);
     const auto value = reader.number<std::uint32_t>();
     const bool unused = reader.number<std::uint32_t>() != 0;
     const ProfileField* field = find_profile_field(name);
@@ -154,14 +126,14 @@ std::vector<std::byte> write_kernel_archive(std::span<const CapabilityProfile> p
 }
 
 Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<const std::byte> bytes) {
-  Reader head(bytes);
+  ByteCursor head(bytes);
   const auto magic = head.take(kArchiveMagic.size());
   if (!head.ok() || std::memcmp(magic.data(), kArchiveMagic.data(), kArchiveMagic.size()) != 0)
     return refuse(ErrorCode::corrupt_file,
                   "found other bytes, expected an archive. Give a file that imprint bake wrote.");
   const auto layout = head.number<std::uint32_t>();
   const auto table_bytes = head.number<std::uint32_t>();
-  const Hash128 sum = head.hash();
+  const Hash128 sum = hash_at(head);
   if (!head.ok()) return damaged("found a truncated file, expected a whole one");
   if (layout != kLayout)
     return refuse(ErrorCode::unsupported, "layout: found version " + std::to_string(layout) + ", expected " +
@@ -170,11 +142,11 @@ Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<cons
     return damaged("found a damaged or truncated file, expected a whole one");
 
   auto archive = std::make_shared<KernelArchive>();
-  Reader table(head.rest().first(table_bytes)), words(head.rest().subspan(table_bytes));
-  if (const std::string maker = table.text(); maker != kMaker)
+  ByteCursor table(head.rest().first(table_bytes)), words(head.rest().subspan(table_bytes));
+  if (const std::string maker = text_at(table); maker != kMaker)
     return refuse(ErrorCode::unsupported, "version: found " + clipped(maker) + ", expected " +
                                               std::string(kMaker) + ". Bake it again.");
-  archive->compiler_ = table.text();
+  archive->compiler_ = text_at(table);
   const auto profile_count = table.number<std::uint32_t>();
   if (profile_count > kMostProfiles)
     return damaged("profiles: found " + std::to_string(profile_count) + ", expected at most " +
@@ -186,12 +158,11 @@ Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<cons
   const auto kernel_count = table.number<std::uint32_t>();
   for (std::uint32_t i = 0; i < kernel_count && table.ok(); ++i) {
     ArchivedKernel kernel;
-    kernel.key = table.hash();
-    kernel.name = table.text();
+    kernel.key = hash_at(table);
+    kernel.name = text_at(table);
     const auto code = words.take(std::size_t{table.number<std::uint32_t>()} * sizeof(std::uint32_t));
-    Reader reader(code);
-    kernel.spirv.reserve(code.size() / sizeof(std::uint32_t));
-    while (!reader.rest().empty()) kernel.spirv.push_back(reader.number<std::uint32_t>());
+    kernel.spirv.resize(code.size() / sizeof(std::uint32_t));
+    if (!code.empty()) std::memcpy(kernel.spirv.data(), code.data(), code.size());
     if (kernel.spirv.empty() || kernel.spirv.front() != kSpirvMagic)
       return damaged("kernel " + quote(kernel.name) + ": found other bytes, expected SPIR-V");
     if (!archive->kernels_.empty() && kernel.key <= archive->kernels_.back().key)

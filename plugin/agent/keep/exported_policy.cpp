@@ -329,7 +329,7 @@ Result<onnx::Model> PolicyWriter::model() {
   made.ir_version = kIrVersion;
   made.producer = "Imprint";
   made.opsets[""] = kOperators;
-  made.graph = out_.graph();
+  made.graph = std::move(out_).graph();
   made.graph.name = spec_.name;
   made.metadata = {{"imprint.name", spec_.name}, {"imprint.schema", schema_text(spec_)}};
   return made;

@@ -161,6 +161,12 @@ std::string GraphWriter::number(float value) {
   return numbers_[value] = floats(new_name("number"), {}, std::span(&value, 1));
 }
 
+std::string GraphWriter::whole(std::int32_t value) {
+  const auto [found, is_new] = wholes_.try_emplace(value);
+  if (is_new) found->second = constant(ElementType::int32, {}, std::as_bytes(std::span(&value, 1)));
+  return found->second;
+}
+
 std::string GraphWriter::longs(const std::vector<std::int64_t>& values) {
   const auto [found, is_new] = lists_.try_emplace(values);
   if (is_new) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/model/onnx/format/proto.h"
@@ -40,6 +41,7 @@ class GraphWriter {
   std::string floats(const std::string& name, const Extents& extents, std::span<const float> values);
   std::string constant(ElementType type, const Extents& extents, std::span<const std::byte> bytes);
   std::string number(float value);
+  std::string whole(std::int32_t value);
   std::string longs(const std::vector<std::int64_t>& values);
 
   // One output, which the call returns the name of.
@@ -54,7 +56,8 @@ class GraphWriter {
   std::string slice(const std::string& x, std::int64_t axis, std::int64_t begin, std::int64_t count);
   std::string concat(const std::vector<std::string>& parts, std::int64_t axis);  // of one: that one
 
-  const Graph& graph() const { return graph_; }
+  const Graph& graph() const& { return graph_; }
+  Graph graph() && { return std::move(graph_); }
 
  private:
   std::string new_name(const std::string& stem);
@@ -64,6 +67,7 @@ class GraphWriter {
   std::map<std::string, std::uint64_t> uses_;  // of each stem, for names
   std::map<std::vector<std::int64_t>, std::string> lists_;
   std::map<float, std::string> numbers_;
+  std::map<std::int32_t, std::string> wholes_;
 };
 
 }  // namespace imprint::onnx
