@@ -136,7 +136,7 @@ void fill_steps_apart(int thread) {
                  min(query, QUERIES - 1) * mask##_QUERY + min(key, KEYS - 1) * mask##_KEY)
 const float kUnseen = -1.0e30, kReplaced = -2.0e38;  // a score that is not seen; its term
 
-// What is added to a score.
+// The term that is added to a score.
 float term_of(int head, int query, int key) {
 #ifdef HIDDEN
   if (MASK(HIDDEN, head, query, key) != 0) return kReplaced;

@@ -1,5 +1,5 @@
 // Layers whose kernels are pages: recurrent layers of both cells, for several networks, with restarts and in
-// both directions; attention with and without a mask, shared heads, extents that fill no tile, and so many or
+// both directions; attention with and without a mask, shared heads, extents that fill no tile, and many or
 // few heads that its gradients take several tiles per workgroup or two kernels.
 
 #include "compute/graph/gradients/autodiff.h"

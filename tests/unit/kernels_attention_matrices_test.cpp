@@ -30,8 +30,10 @@ std::vector<DispatchSource> build_attention(const std::vector<Tensor>& outputs,
                                             MatrixDialect dialect = MatrixDialect::nv, bool mixed = true) {
   Graph graph = build_graph(outputs).value();
   FusionRequest request;
-  for (NodeIndex n = 0; n < graph.size(); ++n)
+  for (NodeIndex n = 0; n < graph.size(); ++n) {
     if (graph[n].op == Op::input) request.inputs.push_back(n);
+    if (graph[n].op == Op::variable) request.variables.push_back(graph[n].source->variable);
+  }
   for (NodeIndex root : graph.roots) request.outputs.push_back({root});
   FusionOptions options;
   options.narrow_products = options.pages.matrix_units = mixed;
@@ -97,6 +99,30 @@ TEST(AttentionMatrices, AreWrittenInTheNewerDialectToo) {
   for (const std::string& kernel : attention_kernels(dispatches)) {
     EXPECT_THAT(kernel, HasSubstr("gl_MatrixUseAccumulator"));
     EXPECT_EQ(test::khr_kernel_errors(kernel), "");
+  }
+}
+
+// Masks and dropout are computed as they are read.
+TEST(AttentionMatrices, TakeMasks) {
+  const Shape shape{2, 4, 2048, 64};
+  const Tensor by[] = {input("query", shape), input("key", shape), input("value", shape)};
+  nn::Pass pass("pass", 1);
+  const nn::AttentionMask mask{.causal = true,
+                               .forbidden = unsqueeze(arange(2048), 1) - arange(2048) > 256,
+                               .bias = input("bias", {4, 1, 2048})};
+  std::vector<Tensor> outputs{nn::attention(by[0], by[1], by[2], mask, 0.1, &pass)};
+  const std::vector<Tensor> found = gradients(sum(square(outputs[0])), by).value();
+  outputs.insert(outputs.end(), found.begin(), found.end());
+  for (const MatrixDialect dialect : {MatrixDialect::nv, MatrixDialect::khr}) {
+    const std::vector<std::string> kernels = attention_kernels(build_attention(outputs, dialect));
+    ASSERT_EQ(kernels.size(), 3u);
+    for (const std::string& kernel : kernels) {
+      EXPECT_THAT(kernel, HasSubstr("MATRIX_MULTIPLY_ADD"));
+      EXPECT_THAT(kernel, HasSubstr("#define FACTORS "));
+      EXPECT_THAT(kernel, HasSubstr("imp_uniform"));
+      EXPECT_EQ(dialect == MatrixDialect::nv ? attention_errors(kernel) : test::khr_kernel_errors(kernel),
+                "");
+    }
   }
 }
 
