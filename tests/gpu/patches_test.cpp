@@ -17,16 +17,16 @@
 namespace imprint {
 namespace {
 
-Tensor filled(const std::string& name, const Shape& shape) {
+Tensor waved(const std::string& name, const Shape& shape) {
   return Variable(name, shape, test::wave(shape.element_count(), 1, static_cast<int>(name.size()))).value();
 }
 
-struct Case {
+struct PatchCase {
   const char* name;
   std::function<std::vector<Tensor>()> outputs;
 };
 
-class PatchesTest : public test::SessionTest, public testing::WithParamInterface<Case> {
+class PatchesTest : public test::SessionTest, public testing::WithParamInterface<PatchCase> {
  protected:
   void TearDown() override {
     runtime().set_variants(nullptr);
@@ -80,37 +80,37 @@ TEST_P(PatchesTest, EqualTheOracle) {
   }
 }
 
-Tensor convolved(const Shape& image, std::int64_t channels, std::int64_t padding) {
-  return convolution(filled("image", image), filled("weights", {channels, image[1], 3, 3}),
-                     filled("bias", {channels}), {.padding = padding});
+Tensor convolved_by_three(const Shape& image, std::int64_t channels, std::int64_t padding) {
+  return convolution(waved("image", image), waved("weights", {channels, image[1], 3, 3}),
+                     waved("bias", {channels}), {.padding = padding});
 }
 
-const Case kCases[] = {
+const PatchCase kPatchCases[] = {
     {"activation_and_residual_of_ragged_channels",
      [] {
-       const Tensor y = relu(convolved({3, 16, 10, 12}, 40, 1));
-       return std::vector{y + filled("residual", y.shape())};
+       const Tensor y = relu(convolved_by_three({3, 16, 10, 12}, 40, 1));
+       return std::vector{y + waved("residual", y.shape())};
      }},
     {"odd_places_without_padding",
      [] {
-       return std::vector{convolved({2, 16, 15, 17}, 40, 0)};
+       return std::vector{convolved_by_three({2, 16, 15, 17}, 40, 0)};
      }},
     {"pairs_beyond_the_last_column",
      [] {
-       return std::vector{convolved({3, 24, 12, 14}, 24, 1)};
+       return std::vector{convolved_by_three({3, 24, 12, 14}, 24, 1)};
      }},
     {"one_place_more_than_fours",
      [] {
-       return std::vector{convolved({3, 24, 12, 13}, 32, 1)};
+       return std::vector{convolved_by_three({3, 24, 12, 13}, 32, 1)};
      }},
     {"gradient_of_the_image",
      [] {
-       const Tensor image = filled("image", {2, 16, 13, 14});
-       const Tensor y = convolution(image, filled("weights", {32, 16, 3, 3}), Tensor(), {.padding = 1});
-       return gradients(sum(y * filled("by", y.shape())), std::span(&image, 1)).value();
+       const Tensor image = waved("image", {2, 16, 13, 14});
+       const Tensor y = convolution(image, waved("weights", {32, 16, 3, 3}), Tensor(), {.padding = 1});
+       return gradients(sum(y * waved("by", y.shape())), std::span(&image, 1)).value();
      }},
 };
-INSTANTIATE_TEST_SUITE_P(All, PatchesTest, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(All, PatchesTest, testing::ValuesIn(kPatchCases),
                          [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace

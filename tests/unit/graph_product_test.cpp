@@ -111,7 +111,10 @@ TEST(Product, LargeConvolutionsOfThreeAreOfPatches) {
   const ProductTile large = convolution_tile({64, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1});
   EXPECT_TRUE(large.of_patches);
   EXPECT_LE(16 * patch_memory(large), 49152);
-  EXPECT_TRUE(convolution_tile({64, 64, 25, 27}, {32, 64, 3, 3}, {}).of_patches);
+  EXPECT_TRUE(convolution_tile({32, 256, 14, 14}, {256, 256, 3, 3}, {.padding = 1}).of_patches);
+  EXPECT_TRUE(convolution_tile({256, 64, 9, 9}, {64, 64, 3, 3}, {}).of_patches);
+  // Outputs one by one, in many workgroups of few turns.
+  EXPECT_FALSE(convolution_tile({64, 64, 24, 24}, {32, 64, 3, 3}, {.padding = 2}).of_patches);
   const ProductTile small = convolution_tile({64, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1}, 32768);
   EXPECT_TRUE(small.of_patches);
   EXPECT_LE(16 * patch_memory(small), 32768);

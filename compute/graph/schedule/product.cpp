@@ -151,8 +151,9 @@ std::optional<double> cycles_of_patches(const Graph& graph, NodeIndex matmul, co
     return std::nullopt;
   const double workgroups = std::ceil(static_cast<double>(workgroup_count(graph, matmul, measured.tile)) /
                                       static_cast<double>(options.region_groups)),
-               turns = static_cast<double>(windows->channels / measured.tile.depth);
-  return workgroups * (measured.fixed + turns * measured.per_turn);
+               turns = static_cast<double>(windows->channels / measured.tile.depth),
+               one_by_one = windows->width % 4 == 0 ? 0 : kOutputsOneByOne;
+  return workgroups * (measured.fixed + one_by_one + turns * measured.per_turn);
 }
 
 // With the tile that suits best.
