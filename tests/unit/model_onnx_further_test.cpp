@@ -542,8 +542,8 @@ TEST(OnnxQuantised, SumsOfManyTermsAreExact) {
         .output("y", {}, kInt32);
     const ImportedModel model = must_import(builder);
     EXPECT_THAT(value_of(model, "y", {{"x", x}}), ElementsAre(expected[0], expected[1]));
-    const auto nodes = program::reachable(std::array{model.outputs[0].tensor.node()});
-    EXPECT_EQ(std::ranges::count(nodes, tensor::Op::matmul, [](const auto& node) { return node->op; }),
+    const auto nodes = program::reachable(std::array{model.outputs[0].tensor});
+    EXPECT_EQ(std::ranges::count(nodes, tensor::Op::matmul, [](const auto* node) { return (*node)->op; }),
               largest == 8 ? 1 : 4);
   }
 }
