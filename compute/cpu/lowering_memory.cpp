@@ -133,7 +133,7 @@ void Lowering::use_now(std::span<const std::int32_t> buffers) {
   }
 }
 
-// Each run writes the inside of a padded value anew. If only values with the same border share its memory,
+// Each run writes the inside of a padded value again. If only values with the same border share its memory,
 // the border stays: one thread fills it as fast as it writes the rest, but several would wait for each other.
 void Lowering::add_border(const GraphNode& pad, std::unique_ptr<Step> step, std::int32_t into) {
   if (arena_index_[at(into)] < 0) return add(std::move(step), {into});

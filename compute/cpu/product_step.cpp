@@ -20,7 +20,7 @@ std::int64_t piece_of(std::int64_t columns, std::int64_t pieces) {
   return ((columns + pieces - 1) / pieces + kTile - 1) / kTile * kTile;
 }
 
-// Where part `part` of so many begins, at a whole tile.
+// Where a part begins, at a whole tile.
 std::int64_t begin_of(std::int64_t part, std::int64_t parts, std::int64_t columns) {
   return part == parts ? columns : (columns * part / parts + kTile / 2) / kTile * kTile;
 }
