@@ -17,10 +17,10 @@
 //     columns
 //   STORE(batch, row, column, sums)
 //     stores four neighbouring outputs of each of STORE_ROWS rows, except those outside
-// and once per kernel the tile's extents, SLICES (1, 2 or 4; THREAD_ROWS and THREAD_COLUMNS are 8 if not 1),
-// STORE_ROWS (1 or 2; it divides THREAD_ROWS / SLICES), INVOCATIONS (a multiple of
-// 32, at least the tile's rows and columns), and the shared vec4 arrays tile_left and tile_right: term by
-// term, four rows or columns per element.
+// and once per kernel the tile's extents, SLICES (1, 2 or 4; THREAD_COLUMNS is 4 or 8 if not 1), STORE_ROWS
+// (1 or 2; it divides THREAD_ROWS / SLICES), INVOCATIONS (a multiple of 32, at least the tile's rows and
+// columns), and the shared vec4 arrays tile_left and tile_right: term by term, four rows or columns per
+// element.
 
 #define LEFT_STRIDE (TILE_ROWS / 4 + 1)
 #define RIGHT_STRIDE (TILE_COLUMNS / 4 + 1)
@@ -70,26 +70,27 @@
 #define KEEP_ONE(tile, stride, line, term, loaded) tile[(term) * (stride) + (line) / 4][(line) % 4] = loaded;
 
 #define OWN_ROWS (THREAD_ROWS / SLICES)
+#define LAST_FOUR (THREAD_COLUMNS / 4 - 1)
 #define OTHER_SUMS(other, r) (((other)*OWN_ROWS + (r)) * (INVOCATIONS / SLICES) + member)
-#define MEET(owner)                                                 \
-  barrier();                                                        \
-  if (slice != owner) {                                             \
-    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) {                 \
-      int at = OTHER_SUMS(slice - int(slice > owner), r);           \
-      tile_left[at] = sums[owner * OWN_ROWS + r][0];                \
-      tile_right[at] = sums[owner * OWN_ROWS + r][1];               \
-    }                                                               \
-  }                                                                 \
-  barrier();                                                        \
-  if (slice == owner) {                                             \
-    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) {                 \
-      own[r][0] = sums[owner * OWN_ROWS + r][0];                    \
-      own[r][1] = sums[owner * OWN_ROWS + r][1];                    \
-      [[unroll]] for (int other = 0; other < SLICES - 1; other++) { \
-        own[r][0] += tile_left[OTHER_SUMS(other, r)];               \
-        own[r][1] += tile_right[OTHER_SUMS(other, r)];              \
-      }                                                             \
-    }                                                               \
+#define MEET(owner)                                                                       \
+  barrier();                                                                              \
+  if (slice != owner) {                                                                   \
+    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) {                                       \
+      int at = OTHER_SUMS(slice - int(slice > owner), r);                                 \
+      tile_left[at] = sums[owner * OWN_ROWS + r][0];                                      \
+      if (LAST_FOUR > 0) tile_right[at] = sums[owner * OWN_ROWS + r][LAST_FOUR];          \
+    }                                                                                     \
+  }                                                                                       \
+  barrier();                                                                              \
+  if (slice == owner) {                                                                   \
+    [[unroll]] for (int r = 0; r < OWN_ROWS; r++) {                                       \
+      own[r][0] = sums[owner * OWN_ROWS + r][0];                                          \
+      own[r][LAST_FOUR] = sums[owner * OWN_ROWS + r][LAST_FOUR];                          \
+      [[unroll]] for (int other = 0; other < SLICES - 1; other++) {                       \
+        own[r][0] += tile_left[OTHER_SUMS(other, r)];                                     \
+        if (LAST_FOUR > 0) own[r][LAST_FOUR] += tile_right[OTHER_SUMS(other, r)];         \
+      }                                                                                   \
+    }                                                                                     \
   }
 
 #define STORE_SUMS(sums, row_count, column_count)                              \
@@ -159,7 +160,7 @@ void PRODUCT(int group) {
 #if SLICES > 1
   // Each slice adds up the sums of its own rows, and stores them. No loop over slices: with barriers inside,
   // a driver may keep it, and then the sums in memory.
-  vec4 own[OWN_ROWS][2];
+  vec4 own[OWN_ROWS][THREAD_COLUMNS / 4];
   MEET(0)
   MEET(1)
 #if SLICES == 4
@@ -167,7 +168,7 @@ void PRODUCT(int group) {
   MEET(3)
 #endif
   int first_row = slice * OWN_ROWS;
-  STORE_SUMS(own, OWN_ROWS, 2)
+  STORE_SUMS(own, OWN_ROWS, THREAD_COLUMNS / 4)
 #else
   const int first_row = 0;
   STORE_SUMS(sums, THREAD_ROWS, THREAD_COLUMNS / 4)
@@ -185,5 +186,6 @@ void PRODUCT(int group) {
 #undef SIDE_BY_SIDE
 #undef STORE_SUMS
 #undef OWN_ROWS
+#undef LAST_FOUR
 #undef OTHER_SUMS
 #undef MEET

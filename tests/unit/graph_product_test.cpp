@@ -60,8 +60,10 @@ TEST(Strides, OtherViewsHaveNone) {
   EXPECT_FALSE(strides_of(tanh(x)).has_value());
 }
 
-ProductTile tile_of(ProductShape shape, std::int64_t shared_bytes = 49152) {
+ProductTile tile_of(ProductShape shape, std::int64_t shared_bytes = 49152,
+                    std::int32_t most_invocations = 128) {
   FusionOptions options;
+  options.most_invocations = most_invocations;
   options.region_shared_bytes = shared_bytes;
   const Tensor product = matmul(input("x", {shape.batch, shape.rows, shape.depth}),
                                 input("y", {shape.batch, shape.depth, shape.columns}));
@@ -88,6 +90,14 @@ TEST(Product, ATileFitsTheDevice) {
       EXPECT_GE(tile.invocations(), std::max(tile.rows, tile.columns));  // the page's needs
       EXPECT_EQ(tile.invocations() % 32, 0);
     }
+}
+
+// A cell's weight gradient: so few tiles that each has a unit for itself.
+TEST(Product, FewTilesShareTheirTermsBetweenSlices) {
+  const ProductTile tile = tile_of({1, 64, 192, 256}, 49152, 1024);
+  EXPECT_EQ(tile.slices, 4);
+  EXPECT_EQ(tile.invocations(), 256);  // as a region of the same dispatch has
+  EXPECT_EQ(tile_of({1, 64, 192, 256}, 49152, 128).slices, 1);
 }
 
 // Few tiles per unit: more invocations per sum hide latencies, and load less code.

@@ -95,20 +95,18 @@ double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const
                                         (kLanes * (whole ? measured.efficiency : measured.ragged)));
 }
 
-// Four rows or columns per element, and one extra element between terms against bank conflicts.
-std::int64_t shared_bytes(const ProductTile& tile) {
-  if (tile.units == MatrixUnits::subgroup) return 16 * unit_memory(tile).total;
-  return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
-}
-
 bool fits_device(const ProductTile& tile, const FusionOptions& options) {
-  return shared_bytes(tile) <= options.region_shared_bytes && tile.invocations() <= options.most_invocations;
+  return product_shared_bytes(tile) <= options.region_shared_bytes &&
+         tile.invocations() <= options.most_invocations;
 }
 
 // Tiles without slices have at most as many invocations as every device can have.
-bool fits(const ProductTile& tile, const FusionOptions& options, bool of_windows) {
-  if (of_windows && tile.slices > 1) return false;
-  return shared_bytes(tile) <= options.region_shared_bytes &&
+bool fits(const ProductTile& tile, const ProductShape& shape, const FusionOptions& options) {
+  if (shape.of_windows && tile.slices > 1) return false;
+  if (tile == kTileOfFew &&
+      (shape.batch > 1 || shape.depth >= kLeastDepth || 2 * tile_count(shape, tile) > options.region_groups))
+    return false;
+  return product_shared_bytes(tile) <= options.region_shared_bytes &&
          (tile.slices == 1 || tile.invocations() <= options.most_invocations);
 }
 
@@ -174,6 +172,12 @@ UnitMemory unit_memory(const ProductTile& tile) {
     memory.scratch_rows = rows;
   memory.total = std::max(operands, memory.scratch_rows * matrix_row);
   return memory;
+}
+
+// Four rows or columns per element, and one extra element between terms against bank conflicts.
+std::int64_t product_shared_bytes(const ProductTile& tile) {
+  if (tile.units == MatrixUnits::subgroup) return 16 * unit_memory(tile).total;
+  return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
 }
 
 namespace {
@@ -387,7 +391,7 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 &&
                         measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
-    if (fits(measured.tile, options, shape.of_windows))
+    if (fits(measured.tile, shape, options))
       add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) *
                              (has_units || has_workgroups ? kBesideUnits : 1));
   }
@@ -440,11 +444,16 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
     apart += cycles(shapes.back(), *own, options) + kLaunchCycles;
   }
   if (tiles.front().units != MatrixUnits::none) return shared_tile_of_older_dialect(shapes, tiles, options);
-  // Takes the smallest of their tiles: it leaves the shortest tail of workgroups that run alone. Two
-  // gradients of a layer of 256: 127 us, with the larger tile 147 us.
+  // Takes the smallest of their tiles that may have all of them: it leaves the shortest tail of workgroups
+  // that run alone. Two gradients of a layer of 256: 127 us, with the larger tile 147 us.
   const Measured* smallest = nullptr;
-  for (const Measured& measured : kTiles)
-    if (std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;  // tiles are in order
+  for (const Measured& measured : kTiles) {  // in order
+    const bool suits =
+        measured.tile != kTileOfFew || std::ranges::all_of(shapes, [&](const ProductShape& shape) {
+          return fits(measured.tile, shape, options);
+        });
+    if (suits && std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;
+  }
   if (cycles_together(shapes, *smallest, options) + kLaunchCycles >= apart) return std::nullopt;
   return smallest->tile;
 }
@@ -459,8 +468,7 @@ namespace {
 double least_cycles(const ProductShape& shape, const FusionOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const Measured& measured : kTiles)
-    if (fits(measured.tile, options, shape.of_windows))
-      least = std::min(least, cycles(shape, measured, options));
+    if (fits(measured.tile, shape, options)) least = std::min(least, cycles(shape, measured, options));
   return least;
 }
 

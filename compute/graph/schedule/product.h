@@ -49,6 +49,9 @@ inline std::int64_t tile_count(const ProductShape& shape, const ProductTile& til
   return shape.batch * row_tiles(shape, tile) * column_tiles(shape, tile);
 }
 
+// Shared memory of a workgroup that computes such a tile.
+std::int64_t product_shared_bytes(const ProductTile& tile);
+
 // Adds the choice to `made` if there was more than one variant.
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
                         const FusionOptions& options, std::vector<VariantChoice>& made);
