@@ -439,8 +439,9 @@ bool go_together(const Graph& graph, const Schedule& schedule, const DispatchLim
     // Positions need an array of their own.
     if (other.kind != TaskKind::map && other.anchor >= 0 && finds_position(graph[other.anchor].op))
       return false;
-    return goes_beside_region(schedule.regions[at(region.region)], other, other.invocations,
-                              limits.shared_bytes);
+    const Region& own = schedule.regions[at(region.region)];
+    return goes_beside_region(own, other, other.invocations, limits.shared_bytes) ||
+           joins_region(graph, own, other, limits.shared_bytes);
   };
   if (a.kind == TaskKind::page || b.kind == TaskKind::page) return false;
   if (a.kind == TaskKind::region && b.kind == TaskKind::region)

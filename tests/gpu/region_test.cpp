@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "compute/base/text.h"
 #include "compute/graph/gradients/autodiff.h"
@@ -72,6 +73,32 @@ TEST_F(RegionTest, ARegionMayWaitForALaterOne) {
   for (std::size_t o = 0; o < x->size(); ++o)
     for (std::size_t i = 0; i < (*x)[o].floats.size(); ++i)
       ASSERT_NEAR((*x)[o].floats[i], (*y)[o].floats[i], 1e-5) << "output " << o << " element " << i;
+}
+
+// A weight gradient and a bias's have few workgroups, and so has the region that does not wait for them.
+TEST_F(RegionTest, ProductsAndFoldsOfItsLevelAreInItsDispatch) {
+  constexpr std::int64_t kRows = 256, kIn = 64, kOut = 192;
+  const auto describe = [](bool fuse) {
+    const Tensor x = Variable("x", {kRows, kIn}, wave(kRows * kIn, 1, 1)).value(),
+                 y = Variable("y", {1, kRows, kOut}, wave(kRows * kOut, 1, 2)).value(),
+                 few = Variable("few", {8, 6}, wave(48, 1, 3)).value();
+    const Tensor region = tanh(matmul(few, Variable("w1", {6, 16}, wave(96, 1, 4)).value()));
+    return ProgramDescription{
+        .name = "joined",
+        .outputs = {matmul(permute(x, {1, 0}), reshape(y, {kRows, kOut})), sum(y, {1}, true),
+                    tanh(matmul(region, Variable("w2", {16, 5}, wave(80, 1, 5)).value()))},
+        .fuse = fuse};
+  };
+  const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
+  Session on_cpu(*cpu);
+  auto a = Program::compile(session().runtime(), describe(true)), b = Program::compile(*cpu, describe(false));
+  ASSERT_TRUE(a) << a.error().message;
+  ASSERT_TRUE(b) << b.error().message;
+  if (std::getenv("IMPRINT_TEST_SCHEDULE_AS_GPU")) EXPECT_EQ(a->stats().dispatches, 1u) << a->explain();
+  const auto x = session().run(*a), y = on_cpu.run(*b);
+  ASSERT_TRUE(x && y);
+  for (std::size_t o = 0; o < x->size(); ++o)
+    EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(1e-3f), (*y)[o].floats)) << o;
 }
 
 // A software device needs long to compile about fifty kernels, one per operation. Except for the last size,

@@ -144,6 +144,26 @@ TEST(Dispatches, OfPetsMinibatchesAreAHandful) {
   }
 }
 
+// As imprint bench --suite learners measures it. The cell's weight gradients are beside the layer below.
+TEST(Dispatches, OfARecurrentMinibatchAreAHandful) {
+  agent::BrainSpec spec;
+  spec.learner = agent::LearnerKind::ppo;
+  spec.cell = agent::Cell::gru;
+  spec.cell_size = 64;
+  spec.hidden_sizes = {64};
+  spec.observation.count = 32;
+  spec.action.branch_sizes = {8};
+  spec.activation = agent::Activation::tanh;
+  spec.batch_size = spec.rollout_steps = 256;
+  spec.sequence_steps = 16;
+  spec.epochs = 1;
+  spec.max_gradient_norm = 0.5f;
+  spec.replay_capacity = 1024;
+  spec.seed = 1;
+  const agent::Network network = agent::Network::create(spec).value();
+  EXPECT_LE(counts_of(agent::describe_learning(spec, network).value().description).dispatches, 7u);
+}
+
 // The sizes that imprint bench --suite learners measures.
 TEST(Dispatches, OfLearnersThatReplayAreAHandful) {
   struct Size {

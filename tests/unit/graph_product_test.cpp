@@ -60,8 +60,10 @@ TEST(Strides, OtherViewsHaveNone) {
   EXPECT_FALSE(strides_of(tanh(x)).has_value());
 }
 
-ProductTile tile_of(ProductShape shape, std::int64_t shared_bytes = 49152) {
+ProductTile tile_of(ProductShape shape, std::int64_t shared_bytes = 49152,
+                    std::int32_t most_invocations = 128) {
   FusionOptions options;
+  options.most_invocations = most_invocations;
   options.region_shared_bytes = shared_bytes;
   const Tensor product = matmul(input("x", {shape.batch, shape.rows, shape.depth}),
                                 input("y", {shape.batch, shape.depth, shape.columns}));
@@ -134,6 +136,14 @@ TEST(Product, LargeConvolutionsOfThreeAreOfPatches) {
 TEST(Product, SmallConvolutionsAreInSlices) {
   EXPECT_GT(convolution_tile({32, 64, 9, 9}, {64, 64, 3, 3}, {}).slices, 1);
   EXPECT_EQ(convolution_tile({256, 4, 84, 84}, {32, 4, 8, 8}, {.stride = 4}).slices, 1);
+}
+
+// A cell's weight gradient: so few tiles that each has a unit for itself.
+TEST(Product, FewTilesShareTheirTermsBetweenSlices) {
+  const ProductTile tile = tile_of({1, 64, 192, 256}, 49152, 1024);
+  EXPECT_EQ(tile.slices, 4);
+  EXPECT_EQ(tile.invocations(), 256);  // as a region of the same dispatch has
+  EXPECT_EQ(tile_of({1, 64, 192, 256}, 49152, 128).slices, 1);
 }
 
 // Few tiles per unit: more invocations per sum hide latencies, and load less code.

@@ -96,22 +96,20 @@ double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const
                                         (kLanes * (whole ? measured.efficiency : measured.ragged)));
 }
 
-// Four rows or columns per element, and one extra element between terms against bank conflicts.
-std::int64_t shared_bytes(const ProductTile& tile) {
-  if (tile.units == MatrixUnits::subgroup) return 16 * unit_memory(tile).total;
-  if (tile.of_patches) return 16 * patch_memory(tile);
-  return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
-}
-
 bool fits_device(const ProductTile& tile, const FusionOptions& options) {
-  return shared_bytes(tile) <= options.region_shared_bytes && tile.invocations() <= options.most_invocations;
+  return product_shared_bytes(tile) <= options.region_shared_bytes &&
+         tile.invocations() <= options.most_invocations;
 }
 
 // Tiles without slices have at most as many invocations as every device can have.
-bool fits(const Measured& measured, const FusionOptions& options, bool of_windows) {
+bool fits(const Measured& measured, const ProductShape& shape, const FusionOptions& options) {
   const ProductTile& tile = measured.tile;
-  if ((of_windows ? measured.of_windows : measured.efficiency) == 0) return false;
-  return shared_bytes(tile) <= options.region_shared_bytes &&
+  if ((shape.of_windows ? measured.of_windows : measured.efficiency) == 0) return false;
+  const bool of_few = tile == kTileOfFew && !shape.of_windows;
+  if (of_few &&
+      (shape.batch > 1 || shape.depth >= kLeastDepth || 2 * tile_count(shape, tile) > options.region_groups))
+    return false;
+  return product_shared_bytes(tile) <= options.region_shared_bytes &&
          (tile.slices == 1 || tile.invocations() <= options.most_invocations);
 }
 
@@ -189,6 +187,12 @@ UnitMemory unit_memory(const ProductTile& tile) {
     memory.scratch_rows = rows;
   memory.total = std::max(operands, memory.scratch_rows * matrix_row);
   return memory;
+}
+
+// Four rows or columns per element, and one extra element between terms against bank conflicts.
+std::int64_t product_shared_bytes(const ProductTile& tile) {
+  if (tile.units == MatrixUnits::subgroup) return 16 * unit_memory(tile).total;
+  return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
 }
 
 namespace {
@@ -409,7 +413,7 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 &&
                         measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
-    if (fits(measured, options, shape.of_windows))
+    if (fits(measured, shape, options))
       add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) *
                              (has_units || has_workgroups ? kBesideUnits : 1));
   }
@@ -438,7 +442,7 @@ bool slices_are_faster(const std::vector<ProductShape>& shapes, const Measured& 
   constexpr double kFaster = 1.08;  // than estimated, on an H200, in four pairs of gradients
   double workgroups = 0;            // per unit
   for (const ProductShape& shape : shapes) {
-    if (!fits(sliced.tile, options, shape.of_windows)) return false;
+    if (!fits(sliced, shape, options)) return false;
     workgroups +=
         static_cast<double>(tile_count(shape, sliced.tile)) / static_cast<double>(options.region_groups);
   }
@@ -486,15 +490,20 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph,
   for (std::size_t i = 0; i < matmuls.size(); ++i)
     if (tiles[i].slices > 1 && shapes[i].of_windows) return std::nullopt;
   if (tiles.front().units != MatrixUnits::none) return shared_tile_of_older_dialect(shapes, tiles, options);
-  // Takes the smallest of their tiles: it leaves the shortest tail of workgroups that run alone. Two
-  // gradients of a layer of 256: 127 us, with the larger tile 147 us.
+  // Takes the smallest of their tiles that may have all of them: it leaves the shortest tail of workgroups
+  // that run alone. Two gradients of a layer of 256: 127 us, with the larger tile 147 us.
   const Measured* smallest = nullptr;
-  for (const Measured& measured : kTiles)
-    if (std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;  // tiles are in order
+  for (const Measured& measured : kTiles) {  // in order
+    const bool suits =
+        measured.tile != kTileOfFew || std::ranges::all_of(shapes, [&](const ProductShape& shape) {
+          return fits(measured, shape, options);
+        });
+    if (suits && std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;
+  }
   if (cycles_together(shapes, *smallest, options) + kLaunchCycles >= apart) return std::nullopt;
   const Measured& sliced = *std::ranges::find_if(kTiles, [](const Measured& m) { return m.tile.slices > 1; });
   const bool takes_sliced =
-      smallest == &kTiles.back() &&
+      smallest->tile == kSmallTile &&
       std::ranges::none_of(matmuls,
                            [&](NodeIndex matmul) { return loads_one_by_one(graph, materialized, matmul); }) &&
       slices_are_faster(shapes, sliced, *smallest, options);
@@ -518,7 +527,7 @@ namespace {
 double least_cycles(const ProductShape& shape, const FusionOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const Measured& measured : kTiles)
-    if (fits(measured, options, shape.of_windows)) least = std::min(least, cycles(shape, measured, options));
+    if (fits(measured, shape, options)) least = std::min(least, cycles(shape, measured, options));
   return least;
 }
 

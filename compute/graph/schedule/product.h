@@ -61,6 +61,9 @@ std::int64_t workgroup_count(const Graph& graph, NodeIndex matmul, const Product
 // Whether patches are faster than every other tile, and than stretches of terms.
 bool patches_are_faster(const Graph& graph, NodeIndex matmul, const FusionOptions& options);
 
+// Shared memory of a workgroup that computes such a tile.
+std::int64_t product_shared_bytes(const ProductTile& tile);
+
 // Adds the choice to `made` if there was more than one variant.
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
                         const FusionOptions& options, std::vector<VariantChoice>& made);
