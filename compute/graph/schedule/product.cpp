@@ -192,6 +192,7 @@ UnitMemory unit_memory(const ProductTile& tile) {
 // Four rows or columns per element, and one extra element between terms against bank conflicts.
 std::int64_t product_shared_bytes(const ProductTile& tile) {
   if (tile.units == MatrixUnits::subgroup) return 16 * unit_memory(tile).total;
+  if (tile.of_patches) return 16 * patch_memory(tile);
   return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
 }
 
@@ -494,10 +495,9 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph,
   // that run alone. Two gradients of a layer of 256: 127 us, with the larger tile 147 us.
   const Measured* smallest = nullptr;
   for (const Measured& measured : kTiles) {  // in order
-    const bool suits =
-        measured.tile != kTileOfFew || std::ranges::all_of(shapes, [&](const ProductShape& shape) {
-          return fits(measured, shape, options);
-        });
+    const bool suits = measured.tile != kTileOfFew ||
+                       std::ranges::all_of(
+                           shapes, [&](const ProductShape& shape) { return fits(measured, shape, options); });
     if (suits && std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;
   }
   if (cycles_together(shapes, *smallest, options) + kLaunchCycles >= apart) return std::nullopt;

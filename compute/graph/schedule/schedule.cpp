@@ -72,7 +72,8 @@ bool goes_beside_region(const Region& region, const Task& task, std::int32_t fol
 bool joins_region(const Graph& graph, const Region& region, const Task& task, std::int64_t shared_bytes) {
   constexpr std::int64_t kMostGroups = 256;
   constexpr std::int64_t kLeastArrays = 16384;  // bytes that several regions of a dispatch may have together
-  const bool is_product = task.kind == TaskKind::product && task.tile.units == MatrixUnits::none,
+  const bool is_product = task.kind == TaskKind::product && task.tile.units == MatrixUnits::none &&
+                          !task.tile.of_patches,
              is_columns = task.kind == TaskKind::column_fold;
   if (!is_product && !is_columns && task.kind != TaskKind::group_fold) return false;
   const std::int64_t invocations = is_product ? task.tile.invocations() : task.invocations,
