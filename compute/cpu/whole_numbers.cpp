@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compute/cpu/product_step.h"
 #include "compute/cpu/step.h"
 
 namespace imprint::cpu {

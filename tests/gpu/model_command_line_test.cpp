@@ -459,7 +459,7 @@ TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
       {R"({"observations": []})", "expected a shape of 1 to 8 extents of 1 or more"},
       {R"({"observations": [0, 3]})", "expected a shape of 1 to 8 extents of 1 or more"},
       {R"({"observations": [65536, 65536]})", "and at most 2147483647 elements"},
-      {R"({"actions": 1})", "expected true or false"},
+      {R"({"actions": 2})", "expected true or false"},
       {R"({"observation_count": 3})", "branch_count: found 0"},
       {R"({"observation_count": 3, "branch_sizes": [4], "hidden_sizes": [32768, 32768]})",
        "hidden_sizes: found 4296146960 bytes of weights, expected at most 1073741824"},

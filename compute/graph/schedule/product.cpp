@@ -7,11 +7,9 @@
 #include <span>
 #include <utility>
 
-#include "compute/graph/axis_map.h"
 #include "compute/graph/schedule/cost.h"
 #include "compute/graph/schedule/tile_cost.h"
 #include "compute/graph/schedule/winograd.h"
-#include "compute/graph/strides.h"
 
 namespace imprint::graph {
 namespace {
@@ -229,128 +227,6 @@ bool joins_columns(const Graph& graph, NodeIndex matmul) {
   return batch > 1 && shape[rank - 1] % kWholeTiles != 0;
 }
 
-namespace {
-
-// Whether neighbours along the axis read neighbouring elements of memory: through views, pads and elementwise
-// operations, where one operand suffices.
-bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
-                   int axis) {
-  const GraphNode& node = graph[index];
-  const auto along = [&](NodeIndex input, std::int64_t input_axis) {
-    return is_contiguous(graph, materialized, input, static_cast<int>(input_axis));
-  };
-  std::int64_t behind = 1;
-  for (int i = axis + 1; i < node.shape.rank(); ++i) behind *= node.shape[i];
-  if (materialized[static_cast<std::size_t>(index)]) return behind == 1;
-  if (node.kind() == OpKind::elementwise)
-    return std::ranges::any_of(node.inputs, [&](NodeIndex input) { return along(input, axis); });
-  if (node.op == Op::reshape) {
-    const Shape& source = graph[node.inputs[0]].shape;
-    std::int64_t behind_source = 1;
-    for (int i = source.rank() - 1; i >= 0; behind_source *= source[i--])
-      if (behind_source == behind && source[i] > 1) return along(node.inputs[0], i);
-    return false;
-  }
-  if (node.kind() != OpKind::view && node.op != Op::pad) return false;
-  const AxisSource source = axis_source(node, graph[node.inputs[0]].shape, 0, axis);
-  return source.step == 1 && along(node.inputs[0], source.axis);
-}
-
-// Whether the float16 elements at eight neighbouring positions along the axis, from a multiple of eight, are
-// neighbours in memory, or all outside: seen through views, windows and pads.
-bool reads_in_eights(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
-                     int axis) {
-  constexpr std::int64_t kEight = 8;
-  const GraphNode& node = graph[index];
-  if (node.dtype != DType::float16 || node.shape[axis] % kEight != 0) return false;
-  const auto elements_behind = [](const Shape& shape, int of) {
-    std::int64_t count = 1;
-    for (int i = of + 1; i < shape.rank(); ++i) count *= shape[i];
-    return count;
-  };
-  if (materialized[at(index)]) return elements_behind(node.shape, axis) == 1;
-  if (node.inputs.empty()) return false;
-  const Shape& source = graph[node.inputs[0]].shape;
-  const auto along = [&](std::int64_t input_axis) {
-    return reads_in_eights(graph, materialized, node.inputs[0], static_cast<int>(input_axis));
-  };
-  if (node.op == Op::reshape) {
-    const std::int64_t behind = elements_behind(node.shape, axis);
-    if (materialized[at(node.inputs[0])]) return behind == 1;
-    for (int i = source.rank() - 1; i >= 0; --i)
-      if (source[i] > 1 && elements_behind(source, i) == behind) return along(i);
-    return false;
-  }
-  if (node.op == Op::pad) return node.ints[2 * at(axis)] % kEight == 0 && node.floats[0] == 0 && along(axis);
-  if (node.kind() != OpKind::view) return false;
-  const AxisSource from = axis_source(node, source, 0, axis);
-  if (node.op == Op::window && axis == node.shape.rank() - 1)
-    return node.ints[2] % kEight == 0 && node.ints[3] == 1 && along(node.ints[0]);
-  if (node.op == Op::window && axis == node.ints[0]) return false;
-  if (node.op == Op::expand && source[axis] != node.shape[axis]) return false;
-  return from.axis >= 0 && from.step == 1 && from.start % kEight == 0 && along(from.axis);
-}
-
-}  // namespace
-
-OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>& materialized,
-                             NodeIndex matmul, std::size_t slot, std::int32_t most_width) {
-  const NodeIndex operand = graph[matmul].inputs[slot];
-  const Shape& shape = graph[operand].shape;
-  const int rank = shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2,
-            lines = slot == 0 ? rank - 2 : rank - 1;
-  const auto contiguous = [&](int axis) { return is_contiguous(graph, materialized, operand, axis); };
-  // If neither axis is contiguous, the left operand's terms are closer together: weights of a convolution.
-  OperandLayout layout{.along_terms = !contiguous(lines) && (slot == 0 || contiguous(terms))};
-  const std::optional<Strides> strides = strides_of(graph, materialized, operand);
-  if (most_width == 8 && !strides)
-    for (const bool along_terms : {layout.along_terms, !layout.along_terms})
-      if (reads_in_eights(graph, materialized, operand, along_terms ? terms : lines))
-        return {.along_terms = along_terms, .width = 8};
-  if (!strides || !dtype_is_float(graph[strides->memory].dtype)) return layout;
-  const int vector_axis = layout.along_terms ? terms : lines;
-  for (std::int32_t width = most_width; width >= 4; width /= 2) {
-    bool aligned = strides->start % width == 0 && strides->axis[static_cast<std::size_t>(vector_axis)] == 1 &&
-                   shape[vector_axis] % width == 0;
-    for (int axis = 0; axis < rank; ++axis)
-      aligned = aligned && (axis == vector_axis || shape[axis] == 1 ||
-                            strides->axis[static_cast<std::size_t>(axis)] % width == 0);
-    if (!aligned) continue;
-    layout.width = width;
-    break;
-  }
-  return layout;
-}
-
-std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vector<std::uint8_t>& materialized,
-                                            NodeIndex matmul, std::size_t slot) {
-  const NodeIndex node = graph[matmul].inputs[slot];
-  if (graph[node].dtype != DType::float16) return std::nullopt;
-  const std::optional<Strides> strides = strides_of(graph, materialized, node);
-  if (!strides || graph[strides->memory].dtype != DType::float16) return std::nullopt;
-  const int rank = graph[node].shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2,
-            lines = slot == 0 ? rank - 2 : rank - 1;
-  const auto stride_along = [&](int axis) { return strides->axis[static_cast<std::size_t>(axis)]; };
-  MatrixOperand operand{.strides = *strides,
-                        .along_terms = stride_along(terms) == 1 && (slot == 0 || stride_along(lines) != 1)};
-  operand.stride = stride_along(operand.along_terms ? lines : terms);
-  if (stride_along(operand.along_terms ? terms : lines) != 1 || operand.stride < 1) return std::nullopt;
-  operand.in_eights = strides->start % 8 == 0 && operand.stride % 8 == 0;
-  for (int axis = 0; axis < rank - 2; ++axis)
-    operand.in_eights = operand.in_eights && stride_along(axis) % 8 == 0;
-  return operand;
-}
-
-std::optional<int> packed_operands(const Graph& graph, const std::vector<std::uint8_t>& materialized,
-                                   NodeIndex matmul) {
-  int packed = 0;
-  for (std::size_t slot = 0; slot < 2; ++slot) {
-    if (graph[graph[matmul].inputs[slot]].dtype != DType::float16) return std::nullopt;
-    packed += operand_layout(graph, materialized, matmul, slot, 8).width != 8;
-  }
-  return packed;
-}
-
 std::string product_tile_text(const ProductTile& tile) {
   std::string text;
   for (std::int32_t extent : {tile.rows, tile.columns, tile.depth}) text += std::to_string(extent) + " x ";
@@ -440,8 +316,9 @@ namespace {
 // four times as small and load twice as much per multiply-add, but leave fewer units idle at the end.
 bool slices_are_faster(const std::vector<ProductShape>& shapes, const Measured& sliced,
                        const Measured& smallest, const FusionOptions& options) {
-  constexpr double kFaster = 1.08;  // than estimated, on an H200, in four pairs of gradients
-  double workgroups = 0;            // per unit
+  constexpr double kFaster = 1.08;       // than estimated, on an H200, in four pairs of gradients
+  if (shapes.size() != 2) return false;  // not measured
+  double workgroups = 0;                 // per unit
   for (const ProductShape& shape : shapes) {
     if (!fits(sliced, shape, options)) return false;
     workgroups +=
@@ -515,6 +392,22 @@ std::int64_t workgroup_count(const Graph& graph, NodeIndex matmul, const Product
   if (!tile.of_patches) return tile_count(shape, tile);
   const std::int64_t each = tile.columns / 4;
   return row_tiles(shape, tile) * ((windows_of_three(graph, matmul)->patches() + each - 1) / each);
+}
+
+bool joins_region(const Graph& graph, const Region& region, const Task& task, std::int64_t shared_bytes) {
+  constexpr std::int64_t kMostGroups = 256;
+  constexpr std::int64_t kLeastArrays = 16384;  // bytes that several regions of a dispatch may have together
+  const bool is_product = task.kind == TaskKind::product && task.tile.units == MatrixUnits::none &&
+                          !task.tile.of_patches,
+             is_columns = task.kind == TaskKind::column_fold;
+  if (!is_product && !is_columns && task.kind != TaskKind::group_fold) return false;
+  const std::int64_t invocations = is_product ? task.tile.invocations() : task.invocations,
+                     groups = is_product ? tile_count(product_shape(graph, task.anchor), task.tile)
+                                         : (task.element_count - 1) / (is_columns ? kFoldColumns : 1) + 1,
+                     arrays = std::max(4 * (region.shared_floats + region.shared_ints), kLeastArrays) +
+                              (is_product ? product_shared_bytes(task.tile) : 0);
+  return region.matrix_groups == 0 && invocations == region.invocations && groups <= kMostGroups &&
+         region.blocks * region.groups <= kMostGroups && arrays + kFoldBytes * invocations <= shared_bytes;
 }
 
 std::int64_t stretch_length(std::int64_t terms, std::int64_t stretches) {

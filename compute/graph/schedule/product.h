@@ -64,6 +64,10 @@ bool patches_are_faster(const Graph& graph, NodeIndex matmul, const FusionOption
 // Shared memory of a workgroup that computes such a tile.
 std::int64_t product_shared_bytes(const ProductTile& tile);
 
+// Whether a product or fold of the region's level is in its dispatch, since one of its own would wait: both
+// have few workgroups of as many invocations, and there is room for the arrays of all.
+bool joins_region(const Graph& graph, const Region& region, const Task& task, std::int64_t shared_bytes);
+
 // Adds the choice to `made` if there was more than one variant.
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
                         const FusionOptions& options, std::vector<VariantChoice>& made);

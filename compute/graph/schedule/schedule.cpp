@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "compute/graph/schedule/product.h"
-
 namespace imprint::graph {
 
 const RegionValue* Region::find(NodeIndex node) const {
@@ -53,12 +51,6 @@ std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_mat
   return (stage.barrier_before && !on_matrix_units ? "barrier, " : "") + text + values;
 }
 
-namespace {
-
-constexpr std::int64_t kFoldBytes = 8;  // per invocation: a number and a whole number
-
-}  // namespace
-
 bool goes_beside_region(const Region& region, const Task& task, std::int32_t fold_invocations,
                         std::int64_t shared_bytes) {
   constexpr std::int64_t kMostElements = 16384, kMostFolds = 64;
@@ -67,22 +59,6 @@ bool goes_beside_region(const Region& region, const Task& task, std::int32_t fol
          task.element_count <= kMostFolds && region.matrix_groups == 0 &&
          fold_invocations == region.invocations &&
          4 * (region.shared_floats + region.shared_ints) + kFoldBytes * fold_invocations <= shared_bytes;
-}
-
-bool joins_region(const Graph& graph, const Region& region, const Task& task, std::int64_t shared_bytes) {
-  constexpr std::int64_t kMostGroups = 256;
-  constexpr std::int64_t kLeastArrays = 16384;  // bytes that several regions of a dispatch may have together
-  const bool is_product = task.kind == TaskKind::product && task.tile.units == MatrixUnits::none &&
-                          !task.tile.of_patches,
-             is_columns = task.kind == TaskKind::column_fold;
-  if (!is_product && !is_columns && task.kind != TaskKind::group_fold) return false;
-  const std::int64_t invocations = is_product ? task.tile.invocations() : task.invocations,
-                     groups = is_product ? tile_count(product_shape(graph, task.anchor), task.tile)
-                                         : (task.element_count - 1) / (is_columns ? kFoldColumns : 1) + 1,
-                     arrays = std::max(4 * (region.shared_floats + region.shared_ints), kLeastArrays) +
-                              (is_product ? product_shared_bytes(task.tile) : 0);
-  return region.matrix_groups == 0 && invocations == region.invocations && groups <= kMostGroups &&
-         region.blocks * region.groups <= kMostGroups && arrays + kFoldBytes * invocations <= shared_bytes;
 }
 
 const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, int axis) {

@@ -198,13 +198,12 @@ inline bool shares_folds(TaskKind kind) {
   return kind == TaskKind::group_fold || kind == TaskKind::column_fold || kind == TaskKind::row_fold;
 }
 
+inline constexpr std::int64_t kFoldBytes = 8;  // of a fold's invocation: a number and a whole number
+
 // Whether the task may be in a region's dispatch, which fixes the number of invocations: a small map, or a
 // fold of few workgroups with as many invocations for whose arrays shared memory has room.
 bool goes_beside_region(const Region& region, const Task& task, std::int32_t fold_invocations,
                         std::int64_t shared_bytes);
-// Whether a product or fold of the region's level is in its dispatch, since one of its own would wait: both
-// have few workgroups of as many invocations, and there is room for the arrays of all.
-bool joins_region(const Graph& graph, const Region& region, const Task& task, std::int64_t shared_bytes);
 
 // The extent of which the axis has a prefix of its places in use, or its outermost part has; null: none.
 const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, int axis);
