@@ -304,10 +304,10 @@ void Learning::warn_of_reward_size() {
   if (least == 0 || spec_.has_signals() || diagnostics.steps < kSteps || diagnostics.paid < kPaid) return;
   const double size = std::sqrt(diagnostics.squared_rewards / static_cast<double>(diagnostics.paid));
   if ((size >= least && size <= kMost) || !counts_.raise(Alarm::reward_size)) return;
-  warn(text("agent_reward: found rewards of about ", static_cast<float>(size),
-            " in size, expected about 1, because the ",
-            "learner predicts their sums as they are. Multiply each by ",
-            std::pow(10.0, -std::round(std::log10(size))), "."));
+  warn(text(
+      "agent_reward: found rewards of about ", static_cast<float>(size),
+      " in size, expected about 1, because the learner predicts their sums as they are. Multiply each by ",
+      std::pow(10.0, -std::round(std::log10(size))), "."));
 }
 
 void Learning::warn_of_diagnostics() {
