@@ -28,6 +28,7 @@ class Lowering {
   friend class ChainBuilder;
 
   Result<> lower(const graph::Task& task);
+  Result<bool> keep_constant(const graph::Task& task);
   Result<> store_rows(const graph::Store& store);
 
   // ---- values ----
@@ -52,8 +53,12 @@ class Lowering {
   Result<> compute_into(graph::NodeIndex node, const Strided& to);
   // A copy that is made once, if it is of a constant.
   std::optional<Strided> constant_copy(const Strided& from, const Shape& shape);
+  void forget(graph::NodeIndex node);  // where a view is
   // The operand of a product, if it is a constant of whole numbers: one for all products that read it.
   std::shared_ptr<const WholeOperand> find_whole(graph::NodeIndex node, const Strided& operand, bool left);
+  // Sets options.patches, if the product is such a convolution.
+  bool find_patches(graph::NodeIndex node, const Strided& left, const WindowMatrix& windows,
+                    ProductOptions& options);
   ProductOptions product_options(graph::NodeIndex node, std::shared_ptr<const WholeOperand> whole) const;
   // Windows of an image that are the right operand of a product.
   Result<std::optional<WindowMatrix>> find_windows(graph::NodeIndex node);
@@ -67,6 +72,9 @@ class Lowering {
   void use_parts(ReduceStep& step, const Shape& source, std::span<const int> order) const;
 
   // ---- memory ----
+  static std::uint64_t key_of(const graph::Place& place) {
+    return static_cast<std::uint64_t>(place.kind) << 32 | static_cast<std::uint32_t>(place.index);
+  }
   std::int32_t buffer_of(const graph::Place& place);
   // Where steps write the value of a store: its place, or arena memory that is packed into it afterwards.
   std::int32_t unpacked_buffer_of(const graph::Store& store);
@@ -114,6 +122,7 @@ class Lowering {
   std::unordered_set<std::int32_t> constants_;  // buffers
   // By node and side; null: it has other numbers.
   std::map<std::pair<graph::NodeIndex, bool>, std::shared_ptr<const WholeOperand>> whole_;
+  std::unordered_map<graph::NodeIndex, std::shared_ptr<const PatchOperand>> patches_;  // by weights
   std::map<std::vector<std::int64_t>, std::int64_t> border_numbers_;
   std::vector<SameStep*> borders_;           // in the arena
   std::int64_t workspace_ = kMatmulScratch;  // elements

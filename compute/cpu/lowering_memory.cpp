@@ -20,9 +20,7 @@ std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / k
 }  // namespace
 
 std::int32_t Lowering::buffer_of(const Place& place) {
-  const std::uint64_t key =
-      static_cast<std::uint64_t>(place.kind) << 32 | static_cast<std::uint32_t>(place.index);
-  const auto [known, fresh] = buffer_of_place_.try_emplace(key, buffer_count_);
+  const auto [known, fresh] = buffer_of_place_.try_emplace(key_of(place), buffer_count_);
   if (!fresh) return known->second;
   if (place.kind == PlaceKind::temporary) return arena_buffer(graph_[place.index].shape);
   const std::int32_t buffer = buffer_count_++;
@@ -110,7 +108,7 @@ void Lowering::add(Chain chain, UsedPart used, std::span<const std::int32_t> buf
   const bool is_apart = product_task_ != task_;
   if (product_ && used.extent < 0 && (!is_apart || std::ranges::all_of(buffers, is_intermediate))) {
     const std::int32_t result = product_->result();
-    const std::int64_t scratch = kMatmulScratch + chain.scratch;
+    const std::int64_t scratch = product_->scratch() + chain.scratch;
     if (product_->take(chain, product_has_one_reader_, is_apart)) {
       workspace_ = std::max(workspace_, scratch);
       use_now(buffers);
