@@ -375,11 +375,13 @@ Result<> Lowering::compute_concat(NodeIndex node, std::int32_t into) {
   const GraphNode& entry = graph_[node];
   const int axis = static_cast<int>(entry.ints[0]);
   Strided part = row_major(into, entry.shape);
+  const std::int32_t before = std::exchange(assembled_, into);
   for (NodeIndex input : entry.inputs) {
     part.shape = graph_[input].shape;
     IMPRINT_CHECK(compute_into(input, part));
     part.offset += part.strides[at(axis)] * part.shape[axis];
   }
+  assembled_ = before;
   return {};
 }
 

@@ -91,7 +91,16 @@ class Lowering {
                    std::span<const std::int32_t> buffers);
   void add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers);
   void add_border(const graph::GraphNode& pad, std::unique_ptr<Step> step, std::int32_t into);
+  // A product that computes no chain yet.
+  struct OpenProduct {
+    ProductStep* step = nullptr;
+    std::int32_t index = 0;  // of the step
+    const graph::Task* task = nullptr;
+    bool has_one_reader = false;
+  };
+  bool can_move(const Chain& chain, const OpenProduct& product, std::span<const std::int32_t> buffers) const;
   void use_now(std::span<const std::int32_t> buffers);
+  void use_at(std::span<const std::int32_t> buffers, std::int32_t step);
   // by_size: values of different sizes share no memory. keeps_borders: nor do values with different borders.
   graph::MemoryPlan plan(bool by_size, bool keeps_borders) const;
   Result<> plan_arena(std::uint64_t memory_limit);
@@ -124,11 +133,10 @@ class Lowering {
   std::map<std::pair<graph::NodeIndex, bool>, std::shared_ptr<const WholeOperand>> whole_;
   std::unordered_map<graph::NodeIndex, std::shared_ptr<const PatchOperand>> patches_;  // by weights
   std::map<std::vector<std::int64_t>, std::int64_t> border_numbers_;
-  std::vector<SameStep*> borders_;           // in the arena
-  std::int64_t workspace_ = kMatmulScratch;  // elements
-  ProductStep* product_ = nullptr;           // the last step, if it is a product
-  const graph::Task* product_task_ = nullptr;
-  bool product_has_one_reader_ = false;
+  std::vector<SameStep*> borders_;                          // in the arena
+  std::int64_t workspace_ = kMatmulScratch;                 // elements
+  std::unordered_map<std::int32_t, OpenProduct> products_;  // by result
+  std::int32_t assembled_ = -1;                             // the buffer that concat writes, part by part
 };
 
 // Builds one chain: gets its inputs from the lowering and gives each value a register.

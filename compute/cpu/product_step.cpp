@@ -173,7 +173,8 @@ bool ProductStep::take(Chain& chain, bool is_last_reader, bool is_apart) {
   const Matmul& one = product_.one;
   const bool uses_all = product_.options.used.elements.extent < 0 && product_.options.used.depth.extent < 0;
   // Steps after the other task share elements: what threads write by columns would go from core to core.
-  if (is_apart && product_.options.threads > 1 && parts_.are_columns()) return false;
+  if (is_apart && product_.options.threads > 1 && !product_.options.patches && parts_.are_columns())
+    return false;
   if (chain_ || !uses_all || chain.count != matrices_ * one.rows * one.columns) return false;
   const std::int32_t result = chain.register_of(product_.into);
   if (result < 0) return false;
