@@ -124,8 +124,8 @@ void PatchOperand::read(const float* image, Parts patch_rows, const Layout& layo
                 layout.columns - count, 0.0f);
 }
 
-void PatchOperand::compute(const float* image, Parts rows, Parts columns, float* c, float* scratch,
-                           const KernelSet& kernels) const {
+void PatchOperand::compute(const float* image, Parts rows, Parts columns, float* c, std::int64_t c_row,
+                           float* scratch, const KernelSet& kernels) const {
   const Parts patch_rows{columns.begin / unit(), (columns.end + unit() - 1) / unit()};
   const Layout layout = layout_of(patch_rows.end - patch_rows.begin);
   float* const values = scratch + kMatmulScratch;
@@ -149,7 +149,7 @@ void PatchOperand::compute(const float* image, Parts rows, Parts columns, float*
                       .a_tile = tile_rows_ * form_.channels});
     for (std::int64_t i = 0; i < count; ++i)
       for (std::int64_t row = patch_rows.begin; row < patch_rows.end; ++row) {
-        float* const to = c + (begin - rows.begin + i) * form_.height * form_.width + 2 * row * form_.width;
+        float* const to = c + (begin - rows.begin + i) * c_row + 2 * row * form_.width - columns.begin;
         kernels.write_places({.values = products + i * layout.pitch + (row - patch_rows.begin) * patches(),
                               .plane = layout.product_plane,
                               .patches = patches(),

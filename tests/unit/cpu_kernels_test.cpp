@@ -254,8 +254,8 @@ struct PatchCase {
     for (std::int64_t row = 0; row < rows; row += step)
       for (std::int64_t column = 0; column < height * width; column += few)
         operand->compute(image.data(), {row, std::min(row + step, rows)},
-                         {column, std::min(column + few, height * width)}, c.data() + row * height * width,
-                         scratch.data(), set);
+                         {column, std::min(column + few, height * width)},
+                         c.data() + row * height * width + column, height * width, scratch.data(), set);
     return c;
   }
   double expected(std::int64_t row, std::int64_t column) const {

@@ -174,6 +174,8 @@ TEST(CpuThreads, PartsOfAJoinedValueAreStepsOfTheirProducts) {
   auto rest = Program::compile(*runtime, {.name = "rest", .inputs = {joined}, .outputs = {after(joined)}});
   ASSERT_TRUE(whole.ok() && parts.ok() && rest.ok());
   EXPECT_THAT(whole->explain(), testing::HasSubstr("of 3 steps"));
+  // The joined value alone: products keep pieces in their workspace.
+  EXPECT_THAT(whole->explain(), testing::HasSubstr("arena 358400 bytes"));
   const std::vector given{some_values(x.shape())};
   auto found = session.run(*whole, given), each = session.run(*parts, given);
   ASSERT_TRUE(found.ok() && each.ok());
