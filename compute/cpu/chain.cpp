@@ -187,6 +187,13 @@ bool Chain::writes(std::int32_t buffer) const {
          });
 }
 
+bool Chain::reads(std::int32_t result) const {
+  return std::ranges::find(stores, result, &ChainStore::result) != stores.end() ||
+         std::ranges::any_of(block, [&](const Instruction& instruction) {
+           return std::ranges::find(instruction.operands, result) != instruction.operands.end();
+         });
+}
+
 std::int32_t Chain::overwrite(std::int32_t result) {
   if (std::ranges::find(stores, result, &ChainStore::result) != stores.end()) return -1;
   const auto reads = [&](const Instruction& entry) {

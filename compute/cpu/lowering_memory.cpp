@@ -105,12 +105,13 @@ void Lowering::add(Chain chain, UsedPart used, std::span<const std::int32_t> buf
     const OpenProduct product = found->second;
     const std::int32_t result = found->first;
     if (!can_move(chain, product, buffers)) continue;
-    const std::int64_t scratch = product.step->scratch() + chain.scratch;
+    const std::int64_t scratch = chain.scratch;
     if (!product.step->take(chain, product.has_one_reader, product.task != task_)) continue;
-    workspace_ = std::max(workspace_, scratch);
+    workspace_ = std::max(workspace_, product.step->scratch() + scratch);
     use_at(buffers, product.index);
     products_.erase(found);
-    if (product.step->result() != result) arena_[at(arena_index_[at(result)])].lifetime.bytes = 0;
+    if (product.step->result() != result || !product.step->stores_result())
+      arena_[at(arena_index_[at(result)])].lifetime.bytes = 0;
     return;
   }
   add(std::make_unique<MapStep>(std::move(chain), used), buffers);

@@ -27,10 +27,11 @@ bool are_windows_of_three(const WindowMatrix& windows, std::int64_t channels, st
 }  // namespace
 
 std::optional<PatchOperand::Form> PatchOperand::form_of(const Strided& weights, const WindowMatrix& windows) {
-  constexpr std::int64_t kLeastChannels = 16, kLeastRows = 16;
+  constexpr std::int64_t kLeastChannels = 16, kLeastRows = 16, kLeastKernels = 1024;
   const int rank = weights.shape.rank();
   const std::int64_t rows = weights.shape[rank - 2], channels = windows.depth / 9;
   if (windows.depth % 9 != 0 || channels < kLeastChannels || rows < kLeastRows || windows.run == 0) return {};
+  if (channels * rows < kLeastKernels) return {};  // transforms would take as long as they save
   if (weights.shape.element_count() != rows * windows.depth || weights.strides[at(rank - 1)] != 1 ||
       weights.strides[at(rank - 2)] != windows.depth)
     return {};
@@ -105,7 +106,13 @@ void PatchOperand::read(const float* image, Parts patch_rows, const Layout& layo
   float* const zeros = scratch + patch_scratch(patches());
   std::fill_n(zeros, form_.width + 2, 0.0f);
   const std::int64_t count = (patch_rows.end - patch_rows.begin) * patches();
-  for (std::int64_t channel = 0; channel < form_.channels; ++channel)
+  // Another thread may have computed the image.
+  constexpr std::int64_t kAhead = 2, kLine = 16;
+  const std::int64_t before = 2 * patch_rows.begin * form_.pitch,
+                     elements = std::min(2 * patch_rows.end + 2, form_.height + 2) * form_.pitch - before;
+  for (std::int64_t channel = 0; channel < form_.channels; ++channel) {
+    for (std::int64_t i = 0; channel + kAhead < form_.channels && i < elements; i += kLine)
+      __builtin_prefetch(image + (channel + kAhead) * form_.plane + before + i);
     for (std::int64_t row = patch_rows.begin; row < patch_rows.end; ++row) {
       PatchRow patch{.columns = form_.width + 2,
                      .patches = patches(),
@@ -118,14 +125,15 @@ void PatchOperand::read(const float* image, Parts patch_rows, const Layout& layo
                             : zeros;
       kernels.read_patches(patch);
     }
+  }
   // Half vectors are multiplied.
   for (std::int64_t row = 0; count < layout.columns && row < kValues * form_.channels; ++row)
     std::fill_n(values + row / form_.channels * layout.plane + row % form_.channels * layout.pitch + count,
                 layout.columns - count, 0.0f);
 }
 
-void PatchOperand::compute(const float* image, Parts rows, Parts columns, float* c, float* scratch,
-                           const KernelSet& kernels) const {
+void PatchOperand::compute(const float* image, Parts rows, Parts columns, float* c, std::int64_t c_row,
+                           float* scratch, const KernelSet& kernels) const {
   const Parts patch_rows{columns.begin / unit(), (columns.end + unit() - 1) / unit()};
   const Layout layout = layout_of(patch_rows.end - patch_rows.begin);
   float* const values = scratch + kMatmulScratch;
@@ -149,7 +157,7 @@ void PatchOperand::compute(const float* image, Parts rows, Parts columns, float*
                       .a_tile = tile_rows_ * form_.channels});
     for (std::int64_t i = 0; i < count; ++i)
       for (std::int64_t row = patch_rows.begin; row < patch_rows.end; ++row) {
-        float* const to = c + (begin - rows.begin + i) * form_.height * form_.width + 2 * row * form_.width;
+        float* const to = c + (begin - rows.begin + i) * c_row + 2 * row * form_.width - columns.begin;
         kernels.write_places({.values = products + i * layout.pitch + (row - patch_rows.begin) * patches(),
                               .plane = layout.product_plane,
                               .patches = patches(),

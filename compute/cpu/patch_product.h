@@ -32,8 +32,8 @@ class PatchOperand {
   std::int64_t tile_rows() const { return tile_rows_; }
 
   // Rows of the whole product, from a multiple of tile_rows(), and columns from one of unit(), at most a
-  // piece. c: of the first row and column 0.
-  void compute(const float* image, Parts rows, Parts columns, float* c, float* scratch,
+  // piece. c: of the first row and column; rows are c_row apart.
+  void compute(const float* image, Parts rows, Parts columns, float* c, std::int64_t c_row, float* scratch,
                const KernelSet& kernels) const;
 
  private:

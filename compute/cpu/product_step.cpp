@@ -10,8 +10,8 @@ using namespace tensor;
 
 namespace {
 
-// Elements of a result that stay in half of a small second cache until a chain reads them.
-constexpr std::int64_t kNear = std::int64_t{1} << 17;
+// Elements of a result that stay in an eighth of a second cache until a chain reads them.
+constexpr std::int64_t kNear = 1 << 15;
 constexpr std::int64_t kColumns = 64, kRows = 8;  // multiples of the tiles of all kernel sets
 constexpr std::int64_t kTile = 32;                // columns of the widest tile
 
@@ -81,24 +81,40 @@ std::int64_t ProductStep::work() const {
 }
 
 std::int64_t ProductStep::scratch() const {
-  return product_.options.patches ? product_.options.patches->scratch() : kMatmulScratch;
+  return piece_ + (product_.options.patches ? product_.options.patches->scratch() : kMatmulScratch);
 }
 
 void ProductStep::run(const Memory& memory, Parts parts) const {
   Memory after = memory;
   after.workspace += at(scratch()) * sizeof(float);
+  if (piece_ > 0) after.piece = product_.into;
   if (chain_) chain_->prepare(after);
+  float* const piece = reinterpret_cast<float*>(after.workspace) - piece_;
+  const std::int64_t all_columns = product_.one.columns;
   const UsedPart used = product_.options.used.elements;
   const std::int64_t used_rows = used.of(memory, matrices_ * product_.one.rows);
+  const auto result = [&](std::int64_t matrix, Parts rows, Parts columns) {
+    return memory.data<float>(product_.into,
+                              (matrix * product_.one.rows + rows.begin) * all_columns + columns.begin);
+  };
   parts_.each(parts, product_.one, [&](std::int64_t matrix, Parts rows, Parts columns) {
     rows.end = std::min(rows.end, used_rows - matrix * product_.one.rows);
     if (rows.begin >= rows.end) return;
-    if (!chain_ && !product_.options.patches) return compute(memory, matrix, rows, columns);
+    if (!chain_ && !product_.options.patches)
+      return compute(memory, matrix, rows, columns, result(matrix, rows, columns), all_columns);
     each_piece(rows, columns, [&](Parts of_rows, Parts of_columns) {
-      compute(memory, matrix, of_rows, of_columns);
-      if (chain_) follow(after, matrix, of_rows, of_columns);
+      float* const c = piece_ > 0 ? piece : result(matrix, of_rows, of_columns);
+      const std::int64_t c_row = piece_ > 0 ? piece_row(of_columns) : all_columns;
+      compute(memory, matrix, of_rows, of_columns, c, c_row);
+      if (chain_) follow(after, matrix, of_rows, of_columns, c, c_row);
     });
   });
+}
+
+// Rows of a piece in the workspace. Those at multiples of a kilobyte would share lines of the first cache.
+std::int64_t ProductStep::piece_row(Parts columns) const {
+  const std::int64_t count = columns.end - columns.begin;
+  return count == product_.one.columns ? count : count + kTile / 2;
 }
 
 // Pieces that stay near. Whole numbers are packed by rows of the left operand, others by columns of the
@@ -121,7 +137,8 @@ void ProductStep::each_piece(Parts rows, Parts columns, Use use) const {
       use(Parts{row, std::min(row + height, rows.end)}, Parts{column, std::min(column + width, columns.end)});
 }
 
-void ProductStep::compute(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns) const {
+void ProductStep::compute(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns, float* c,
+                          std::int64_t c_row) const {
   const Matmul& one = product_.one;
   const Loops<2>& matrices = product_.matrices;
   Matmul next = one;
@@ -140,9 +157,7 @@ void ProductStep::compute(const Memory& memory, std::int64_t matrix, Parts rows,
   };
   if (const auto& patches = product_.options.patches)
     return patches->compute(memory.data<const float>(product_.b.buffer, product_.b.offset + offset(1)), rows,
-                            columns,
-                            memory.data<float>(product_.into, (matrix * one.rows + rows.begin) * one.columns),
-                            next.scratch, kernels_);
+                            columns, c, c_row, next.scratch, kernels_);
   next.rows = rows.end - rows.begin;
   next.columns = columns.end - columns.begin;
   next.first_column = columns.begin;
@@ -151,22 +166,39 @@ void ProductStep::compute(const Memory& memory, std::int64_t matrix, Parts rows,
   next.b =
       memory.data<const float>(product_.b.buffer, product_.b.offset + offset(1) +
                                                       (product_.windows ? 0 : columns.begin * one.b_column));
-  next.c = memory.data<float>(product_.into, (matrix * one.rows + rows.begin) * one.columns + columns.begin);
+  next.c = c;
+  next.c_row = c_row;
   const auto& whole = product_.options.whole;
   if (!whole || next.depth != one.depth ||
       !whole_product(*whole, next, rows.begin, columns.begin, kernels_.whole))
     kernels_.matmul(next);
 }
 
-void ProductStep::follow(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns) const {
+void ProductStep::follow(Memory memory, std::int64_t matrix, Parts rows, Parts columns, const float* c,
+                         std::int64_t c_row) const {
   const Matmul& one = product_.one;
-  const std::int64_t first = matrix * one.rows;
-  if (columns.end - columns.begin == one.columns)
-    return chain_->run(memory, {(first + rows.begin) * one.columns, (first + rows.end) * one.columns});
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    const std::int64_t begin = (first + row) * one.columns;
-    chain_->run(memory, {begin + columns.begin, begin + columns.end});
+  const std::int64_t first = (matrix * one.rows + rows.begin) * one.columns, count = rows.end - rows.begin;
+  const auto run = [&](const float* from, Parts elements) {
+    memory.first = reinterpret_cast<std::uintptr_t>(from) - at(elements.begin) * sizeof(float);
+    chain_->run(memory, elements);
+  };
+  if (columns.end - columns.begin == one.columns) return run(c, {first, first + count * one.columns});
+  for (std::int64_t row = 0; row < count; ++row, c += c_row) {
+    const std::int64_t begin = first + row * one.columns;
+    run(c, {begin + columns.begin, begin + columns.end});
   }
+}
+
+// In whole cache lines.
+std::int64_t ProductStep::largest_piece() const {
+  constexpr std::int64_t kLine = 16;
+  std::int64_t most = 0;
+  parts_.each({0, parts_.count() / matrices_}, product_.one, [&](std::int64_t, Parts rows, Parts columns) {
+    each_piece(rows, columns, [&](Parts of_rows, Parts of_columns) {
+      most = std::max(most, (of_rows.end - of_rows.begin) * piece_row(of_columns));
+    });
+  });
+  return (most + kLine - 1) / kLine * kLine;
 }
 
 bool ProductStep::take(Chain& chain, bool is_last_reader, bool is_apart) {
@@ -183,12 +215,11 @@ bool ProductStep::take(Chain& chain, bool is_last_reader, bool is_apart) {
     if (chain.writes(buffer)) return false;
   if (chain.loads(product_.into)) return false;
   chain.start_anywhere();
-  if (is_last_reader) {
-    const std::int32_t target = chain.overwrite(result);
-    if (target >= 0) product_.into = target;
-  }
+  const std::int32_t target = is_last_reader ? chain.overwrite(result) : -1;
+  if (target >= 0) product_.into = target;
   chain_ = std::move(chain);
   parts_ = ProductParts(product_, matrices_, true);
+  if (is_last_reader && target < 0 && chain_->reads(result)) piece_ = largest_piece();
   return true;
 }
 

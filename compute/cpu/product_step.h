@@ -84,7 +84,9 @@ class ProductStep : public Step {
   void run(const Memory& memory, Parts parts) const override;
 
   std::int32_t result() const { return product_.into; }  // buffer
-  std::int64_t scratch() const;                          // elements, before that of a chain
+  // False: pieces of the result stand in the workspace until the chain has read them.
+  bool stores_result() const { return piece_ == 0; }
+  std::int64_t scratch() const;  // elements, before that of a chain
   // Computes the chain too, in a workspace after scratch(). False: the chain must be a step of its own.
   // is_last_reader: no other step reads result(), which may then become a buffer of the chain. is_apart: the
   // chain belongs to another task.
@@ -93,14 +95,20 @@ class ProductStep : public Step {
  private:
   template <class Use>
   void each_piece(Parts rows, Parts columns, Use use) const;
-  void compute(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns) const;
-  void follow(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns) const;
+  // c: of the first row and column, rows c_row apart.
+  void compute(const Memory& memory, std::int64_t matrix, Parts rows, Parts columns, float* c,
+               std::int64_t c_row) const;
+  void follow(Memory memory, std::int64_t matrix, Parts rows, Parts columns, const float* c,
+              std::int64_t c_row) const;
+  std::int64_t piece_row(Parts columns) const;
+  std::int64_t largest_piece() const;  // elements
 
   Product product_;
   const KernelSet& kernels_;
   std::int64_t matrices_;
   ProductParts parts_;
   std::optional<Chain> chain_;
+  std::int64_t piece_ = 0;  // elements of the largest piece in the workspace; 0: the result has memory
 };
 
 // Null: the result has no elements.

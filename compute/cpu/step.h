@@ -28,9 +28,14 @@ struct Memory {
   std::byte* const* buffers = nullptr;
   std::byte* workspace = nullptr;
   const std::int64_t* extents = nullptr;  // of the run, by position in Schedule::extents
+  // A buffer without memory of its own: some of its elements are in the workspace. first: where its first
+  // element would be.
+  std::int32_t piece = -1;
+  std::uintptr_t first = 0;
 
   template <class T>
   T* data(std::int32_t buffer, std::int64_t element = 0) const {
+    if (buffer == piece) return reinterpret_cast<T*>(first + at(element) * sizeof(T));
     return reinterpret_cast<T*>(buffers[at(buffer)]) + element;
   }
 };
@@ -155,6 +160,7 @@ struct Chain {
   std::int32_t register_of(std::int32_t buffer) const;  // that reads the buffer in place; -1: none
   bool loads(std::int32_t buffer) const;                // in another order, or again
   bool writes(std::int32_t buffer) const;
+  bool reads(std::int32_t result) const;  // a register
   // Lets the register, which nothing reads afterwards, share the memory of a value that is computed in place.
   // -1: no value is. Otherwise the buffer.
   std::int32_t overwrite(std::int32_t result);

@@ -254,8 +254,8 @@ struct PatchCase {
     for (std::int64_t row = 0; row < rows; row += step)
       for (std::int64_t column = 0; column < height * width; column += few)
         operand->compute(image.data(), {row, std::min(row + step, rows)},
-                         {column, std::min(column + few, height * width)}, c.data() + row * height * width,
-                         scratch.data(), set);
+                         {column, std::min(column + few, height * width)},
+                         c.data() + row * height * width + column, height * width, scratch.data(), set);
     return c;
   }
   double expected(std::int64_t row, std::int64_t column) const {
@@ -269,8 +269,8 @@ struct PatchCase {
 };
 
 TEST(CpuKernels, PatchesAreTheSameBitsAndRight) {
-  for (const PatchCase& one : {PatchCase{16, 16, 12, 12}, PatchCase{50, 17, 13, 11},
-                               PatchCase{24, 130, 7, 45}, PatchCase{17, 33, 57, 58}}) {
+  for (const PatchCase& one : {PatchCase{64, 16, 12, 12}, PatchCase{50, 21, 13, 11},
+                               PatchCase{24, 130, 7, 45}, PatchCase{17, 61, 57, 58}}) {
     const std::vector<float> first = one.found(kBaselineKernels, false);
     for (const KernelSet* set : sets_of_this_cpu())
       for (const bool by_rows : {false, true})
@@ -288,7 +288,7 @@ TEST(CpuKernels, PatchesAreTheSameBitsAndRight) {
 
 // Windows with another stride, small images and few channels are plain products.
 TEST(CpuKernels, PatchesAreOfWindowsOfThree) {
-  const PatchCase one{16, 16, 12, 12};
+  const PatchCase one{64, 16, 12, 12};
   const auto is_made = [&](const Strided& left, const WindowMatrix& windows) {
     return PatchOperand::make(one.weights.data(), left, windows, kBaselineKernels) != nullptr;
   };
@@ -298,7 +298,8 @@ TEST(CpuKernels, PatchesAreOfWindowsOfThree) {
   moved.rows.back() += 1;
   EXPECT_FALSE(is_made(one.left(), strided));
   EXPECT_FALSE(is_made(one.left(), moved));
-  for (const PatchCase& other : {PatchCase{16, 8, 12, 12}, PatchCase{8, 16, 12, 12}, PatchCase{16, 16, 4, 4}})
+  for (const PatchCase& other : {PatchCase{128, 8, 12, 12}, PatchCase{8, 128, 12, 12},
+                                 PatchCase{16, 32, 12, 12}, PatchCase{64, 16, 4, 4}})
     EXPECT_FALSE(is_made(other.left(), other.windows()));
 }
 

@@ -164,7 +164,8 @@ TEST(CpuThreads, AProductAndItsReaderAreOneStep) {
 TEST(CpuThreads, PartsOfAJoinedValueAreStepsOfTheirProducts) {
   const auto weight = [](const Shape& shape) { return Tensor::from(some_values(shape).floats, shape); };
   const Tensor x = input("x", {96, 700}), joined = input("joined", {128, 700});
-  const Tensor first = relu(matmul(weight({64, 96}), x)), second = tanh(matmul(transpose(weight({96, 64})), x));
+  const Tensor first = relu(matmul(weight({64, 96}), x)),
+               second = tanh(matmul(transpose(weight({96, 64})), x));
   const auto after = [&](const Tensor& both) { return matmul(weight({32, 128}), both); };
   const auto runtime = Runtime::create_on_cpu({}, 0, {.count = 2});
   Session session(*runtime);
@@ -174,6 +175,8 @@ TEST(CpuThreads, PartsOfAJoinedValueAreStepsOfTheirProducts) {
   auto rest = Program::compile(*runtime, {.name = "rest", .inputs = {joined}, .outputs = {after(joined)}});
   ASSERT_TRUE(whole.ok() && parts.ok() && rest.ok());
   EXPECT_THAT(whole->explain(), testing::HasSubstr("of 3 steps"));
+  // The joined value alone: products keep pieces in their workspace.
+  EXPECT_THAT(whole->explain(), testing::HasSubstr("arena 358400 bytes"));
   const std::vector given{some_values(x.shape())};
   auto found = session.run(*whole, given), each = session.run(*parts, given);
   ASSERT_TRUE(found.ok() && each.ok());
