@@ -544,6 +544,7 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
   Position& position = it.position;
   IMPRINT_CHECK(it.open_folder());
   Outcome outcome;
+  const std::int64_t first_step = position.step;
   while (position.epoch < it.options.epochs && !outcome.stopped_early && !outcome.interrupted &&
          it.has_steps()) {
     IMPRINT_CHECK(it.run_epoch(training, outcome));
@@ -552,7 +553,7 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
     if (outcome.interrupted && !it.options.folder.empty())
       IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
   }
-  if (!it.options.folder.empty() && it.options.checkpoint_every > 0)
+  if (!it.options.folder.empty() && (it.options.checkpoint_every > 0 || position.step == first_step))
     IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
   // Nothing was left to train.
   if (validation != nullptr && !outcome.interrupted && outcome.validation.samples == 0) {

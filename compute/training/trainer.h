@@ -73,7 +73,7 @@ struct Report {
 };
 
 struct TrainerOptions {
-  std::int64_t epochs = 1;
+  std::int64_t epochs = 1;   // 0: fit() only writes a checkpoint, and evaluates
   std::int64_t steps = 0;    // of the optimiser, after which the last epoch ends; 0: as epochs say
   nn::Schedule rate = 1e-3;  // by optimiser step
   // The rate is multiplied by a factor that falls when the validation loss stops falling.

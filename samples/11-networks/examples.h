@@ -20,6 +20,7 @@ struct Settings {
   std::string folder = {};  // for checkpoints and curves; empty: none
   bool resume = false;      // from the folder's last checkpoint
   std::int64_t epochs = 0;  // 0: as many as the example wants
+  std::int64_t steps = -1;  // of the optimiser; 0: only the first checkpoint; -1: as epochs say
   std::function<void(const imprint::training::Report&)> report = {};
   const std::atomic<bool>* stop = nullptr;
   std::atomic<bool>* save = nullptr;  // asks for a checkpoint

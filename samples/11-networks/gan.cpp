@@ -47,6 +47,9 @@ double judge(const std::vector<float>& points, HostTensor& picture) {
 }  // namespace
 
 Result<Finding> gan(const Settings& settings) {
+  if (settings.epochs > 0 || settings.steps >= 0)
+    return make_error(ErrorCode::invalid_argument,
+                      "gan: found epochs or steps, expected neither. Its length is fixed.");
   const std::int64_t wide = settings.small ? 48 : 128;
   const nn::MlpOptions shape{.activation = nn::Activation::leaky_relu, .seed = settings.seed};
   const nn::Sequential generator = nn::mlp("generator", {kNoise, wide, wide, 2}, shape),

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "examples.h"
@@ -27,6 +28,11 @@ Result<training::Outcome> train(const Settings& settings, training::Model model,
                                 training::TrainerOptions options, training::Loader& training,
                                 training::Loader* validation) {
   if (settings.epochs > 0) options.epochs = settings.epochs;
+  if (settings.steps >= 0) {
+    options.steps = settings.steps;
+    const std::int64_t enough = (settings.steps + training.batches() - 1) / training.batches();
+    options.epochs = settings.epochs > 0 ? std::min(settings.epochs, enough) : enough;
+  }
   options.seed = settings.seed;
   options.report = settings.report;
   options.report_every = std::max<std::int64_t>(1, training.batches() / 20);

@@ -194,6 +194,16 @@ TEST_F(CommandLine, TrainsAnExampleAndGoesOn) {
   ASSERT_EQ(rest.status, 0) << rest.text;
   EXPECT_THAT(rest.text, HasSubstr("epoch 3/3"));
   EXPECT_THAT(rest.text, Not(HasSubstr("epoch 2/3")));
+  const std::string untrained = path("untrained");
+  const Finished none = run("train mnist-mlp --small --steps 0 --folder " + untrained);
+  ASSERT_EQ(none.status, 0) << none.text;
+  EXPECT_THAT(none.text, Not(HasSubstr("epoch 1/")));
+  EXPECT_TRUE(std::filesystem::exists(untrained + "/last.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(untrained + "/report.html"));
+  const Finished some = run("train mnist-mlp --small --steps 3 --resume --folder " + untrained);
+  ASSERT_EQ(some.status, 0) << some.text;
+  EXPECT_THAT(some.text, HasSubstr("epoch 1/1  training loss "));
+  EXPECT_THAT(run("train gan --small --steps 3").text, HasSubstr("gan: found epochs or steps"));
   const Finished unknown = run("train nothing");
   EXPECT_EQ(unknown.status, 1);
   EXPECT_THAT(unknown.text, HasSubstr("EXAMPLE: found 'nothing', expected one of mnist-mlp, "));

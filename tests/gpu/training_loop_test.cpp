@@ -294,6 +294,26 @@ TEST_F(TrainingLoop, StopsAfterSomeStepsAndGoesOn) {
   EXPECT_EQ(content(again), content(whole));
 }
 
+TEST_F(TrainingLoop, WritesTheFirstWeightsWithoutEpochs) {
+  const Learner whole("adam"), first("adam"), other("adam");
+  Loader data = batches_of(quadrants(56), {.batch = 16, .shuffle = true, .seed = 4});
+  const std::vector<float> initial = content(first);
+  Trainer none(session(), first.model, state_of(first.network), first.optimiser,
+               {.epochs = 0, .folder = folder_.string()});
+  const auto nothing = none.fit(data, &data);
+  ASSERT_TRUE(nothing) << nothing.error().message;
+  EXPECT_EQ(nothing->steps, 0);
+  EXPECT_GT(nothing->validation.loss, 0);
+  EXPECT_EQ(content(first), initial);
+  Trainer all(session(), whole.model, state_of(whole.network), whole.optimiser, {.epochs = 2});
+  Trainer loaded(session(), other.model, state_of(other.network), other.optimiser, {.epochs = 2});
+  ASSERT_TRUE(loaded.load((folder_ / "last.safetensors").string()));
+  ASSERT_TRUE(all.fit(data));
+  ASSERT_TRUE(loaded.fit(data));
+  EXPECT_NE(content(other), initial);
+  EXPECT_EQ(content(other), content(whole));
+}
+
 TEST_F(TrainingLoop, AccumulatedBatchesEqualOneLarge) {
   // Without noise and batch statistics the gradients of small batches add up.
   const auto train = [&](std::int64_t batch, std::int64_t accumulate) {

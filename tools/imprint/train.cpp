@@ -31,7 +31,7 @@ struct TrainOptions {
   std::string example, device, folder, data;
   bool list = false, small = false, resume = false;
   std::uint64_t seed = 1;
-  std::int64_t epochs = 0;
+  std::int64_t epochs = 0, steps = -1;
 };
 
 #if defined(_WIN32)
@@ -105,6 +105,7 @@ Result<> train_example(const TrainOptions& options) {
                                                               .folder = options.folder,
                                                               .resume = options.resume,
                                                               .epochs = options.epochs,
+                                                              .steps = options.steps,
                                                               .report = std::ref(dashboard),
                                                               .stop = stop.flag(),
                                                               .save = stop.save_flag()}));
@@ -113,12 +114,14 @@ Result<> train_example(const TrainOptions& options) {
   std::snprintf(value, sizeof value, "%.4f", found.value);
   notes.push_back(found.measure + ": " + value);
   for (const std::string& note : notes) std::printf("%s\n", note.c_str());
-  if (!options.folder.empty()) IMPRINT_CHECK(write_pages(options.folder, *example, found, notes));
+  // Without a step there are no curves.
+  if (!options.folder.empty() && options.steps != 0)
+    IMPRINT_CHECK(write_pages(options.folder, *example, found, notes));
   if (found.interrupted) {
     std::printf("stopped before its end%s\n", options.folder.empty() ? "" : "; --resume continues it");
     return {};
   }
-  if (options.epochs > 0 || found.value >= found.goal) return {};
+  if (options.epochs > 0 || options.steps >= 0 || found.value >= found.goal) return {};
   return make_error(ErrorCode::wrong_state,
                     text(found.measure, ": found ", value, ", expected ", found.goal, " or more."));
 }
@@ -142,11 +145,17 @@ void add_train(CLI::App& app) {
       ->type_name("PATH");
   command->add_flag("--small", options->small, "a smaller network and less data: seconds on a CPU");
   command->add_flag("--resume", options->resume,
-                    "continue the run in --folder; a complete one needs a larger --epochs");
+                    "continue the run in --folder; a complete one needs a larger --epochs or --steps");
   command->add_option("--seed", options->seed, "seed of weights, data and order")->option_text("N=1");
   command->add_option("--epochs", options->epochs, "passes over the data; 0: the example's own")
       ->check(CLI::Range(0, 100000))
       ->option_text("N=0");
+  command
+      ->add_option("--steps", options->steps,
+                   "steps of the optimiser; 0: only write last.safetensors, with the first weights, into "
+                   "--folder; default: the example's own")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->option_text("N");
   set_work(*command, [options] { return train_example(*options); });
 }
 
