@@ -22,9 +22,13 @@ std::string Emitter::pad(NodeIndex node, const ElementIndex& index) {
     inner.axes.push_back(bind(own[a] - before));
     if ((before > 0 || after > 0) && !(divides(own[a], before) && divides(own[a], before + source[axis])))
       return refuse();
-    if (before > 0) inside += (inside.empty() ? "" : " && ") + inner.axes.back().str() + " >= 0";
-    if (after > 0)
-      inside += text((inside.empty() ? "" : " && "), inner.axes.back().str(), " < ", source[axis]);
+    const std::string position = inner.axes.back().str(), also = inside.empty() ? "" : " && ";
+    if (before > 0 && after > 0)  // as unsigned, a negative position is beyond all others
+      inside += text(also, "uint(", position, ") < ", source[axis], "u");
+    else if (before > 0)
+      inside += text(also, position, " >= 0");
+    else if (after > 0)
+      inside += text(also, position, " < ", source[axis]);
   }
   if (inside.empty()) return value(entry.inputs[0], inner);
   const std::string result = declare_like(index, entry.dtype, glsl_literal(entry.floats[0], entry.dtype));

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/composites/images.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {
@@ -491,6 +492,46 @@ TEST(Fusion, ACallersKernelWritesItsConsumers) {
   ASSERT_NE(custom, fused.schedule.tasks.end());
   EXPECT_EQ(custom->stores.size(), 3u);  // state, sums, log
   expect_ordered(fused);
+}
+
+// A pool and a depthwise convolution test themselves whether a place is inside, and read what the layer
+// before stores.
+TEST(Fusion, WindowsReadAStoredValueAndNoPad) {
+  const Tensor x = input("x", {8, 8, 64, 64}),
+               first = relu(convolution(x, input("w", {16, 8, 3, 3}), input("b", {16}), {.padding = 1}));
+  const std::array outputs{
+      max_pool(first, {.size = 3, .stride = 2, .padding = 1}),
+      convolution(first, input("d", {16, 1, 3, 3}), input("e", {16}), {.padding = 1, .groups = 16})};
+  for (const Tensor& output : outputs)
+    for (const bool pads_inside : {false, true}) {
+      FusionOptions options;
+      options.pads_inside = pads_inside;
+      const Fused fused = fuse_program({output}, {}, options);
+      const auto stores = [&](Op op) {
+        return std::ranges::count_if(fused.schedule.tasks, [&](const Task& task) {
+          return std::ranges::any_of(task.stores,
+                                     [&](const Store& store) { return fused.graph[store.node].op == op; });
+        });
+      };
+      EXPECT_EQ(stores(Op::pad), pads_inside ? 0 : 1);
+      EXPECT_EQ(stores(Op::matmul),
+                pads_inside ? 0 : 1);  // its kernel goes on to the value that windows read
+      expect_ordered(fused);
+    }
+}
+
+// Products that do not follow each other are no region in a program that only infers: their kernels go on.
+TEST(Fusion, ALoneProductComputesWhatFollows) {
+  const Tensor x = input("x", {64, 3136});
+  const Variable w("w", {64, 64}, std::vector<float>(4096, 0.1f)), b("b", {64, 1, 1}, std::vector<float>(64));
+  const Tensor one = relu(reshape(matmul(w.value(), x), {64, 56, 56}) + b.value());
+  const Fused alone = fuse_program({one});
+  ASSERT_EQ(alone.schedule.tasks.size(), 1u);
+  EXPECT_EQ(alone.schedule.tasks[0].kind, TaskKind::product);
+  const Tensor rows = input("rows", {2048, 64});
+  const Fused chained = fuse_program({matmul(relu(matmul(rows, w.value())), w.value())});
+  ASSERT_EQ(chained.schedule.tasks.size(), 1u);
+  EXPECT_EQ(chained.schedule.tasks[0].kind, TaskKind::region);
 }
 
 TEST(Fusion, EqualSubexpressionsAreComputedOnce) {

@@ -170,6 +170,19 @@ TEST(AttentionTiles, NarrowHeadsAndManyCausalScoresAreNotStored) {
   }
 }
 
+// One kernel instead of three that wait for each other, while scores are few.
+TEST(AttentionTiles, FewScoresWithoutADerivativeAreNotStored) {
+  for (const auto& [steps, kernel_count] : {std::pair(64, 1u), {130, 0u}}) {
+    const Attended attended({4, 8, steps, 64}, {4, 8, steps, 64}, false);
+    const std::vector<DispatchSource> dispatches =
+        build_attention({attended.result}, MatrixDialect::nv, false);
+    const std::vector<std::string> kernels = attention_kernels(dispatches);
+    EXPECT_EQ(kernels.size(), kernel_count) << steps;
+    EXPECT_EQ(dispatches.size() == 1, kernel_count == 1) << steps;
+    for (const std::string& kernel : kernels) EXPECT_EQ(attention_errors(kernel), "");
+  }
+}
+
 // Query, key and value are parts of one product, whose gradient only products and a bias's sum read, rounded.
 // Their own gradients are stored rounded then; gradients that are results are not.
 TEST(AttentionMatrices, GradientsThatAreOnlyReadRoundedAreStoredRounded) {

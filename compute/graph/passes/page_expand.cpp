@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "compute/base/text.h"
 #include "compute/graph/passes/window_products.h"
@@ -29,6 +30,8 @@ class PageExpansion {
           return node.op == Op::unwindow || node.op == Op::window;
         }))
       consumers_ = graph.consumers();
+    for (const GraphNode& node : graph.nodes)
+      if (node.op == Op::page_output && node.ints[0] > 0) of_several_.insert(node.inputs[0]);
   }
 
   // new_index: receives the new index of each node.
@@ -59,7 +62,7 @@ class PageExpansion {
         continue;
       }
       for (NodeIndex& input : node.inputs) input = new_index[at(input)];
-      const std::vector<Tensor> parts = expansion_of(graph_[i]);
+      const std::vector<Tensor> parts = expansion_of(i);
       if (parts.empty()) {
         nodes_.push_back(std::move(node));
         new_index.push_back(static_cast<NodeIndex>(nodes_.size()) - 1);
@@ -86,8 +89,10 @@ class PageExpansion {
   }
 
   // Empty: the node stays.
-  std::vector<Tensor> expansion_of(const GraphNode& node) const {
-    const tensor::PageLimits& limits = options_.pages;
+  std::vector<Tensor> expansion_of(NodeIndex index) const {
+    const GraphNode& node = graph_[index];
+    tensor::PageLimits limits = options_.pages;
+    limits.first_output_only = !of_several_.contains(index);
     if (options_.expand == Expand::compose) {
       const bool composes = node.op == Op::page && node.source->page->compose;
       return composes ? node.source->page->compose(placeholders(node)) : std::vector<Tensor>();
@@ -239,6 +244,7 @@ class PageExpansion {
   Graph& graph_;
   const FusionOptions& options_;
   std::vector<GraphNode> nodes_;
+  std::set<NodeIndex> of_several_;                       // pages of which more than the first output is read
   std::map<NodeIndex, std::vector<NodeIndex>> outputs_;  // of replaced pages, by their old index
   std::vector<std::vector<NodeIndex>> consumers_;        // none: the graph has no windows
   bool leaves_dead_nodes_ = false;

@@ -96,7 +96,13 @@ std::vector<std::uint8_t> Fuser::forced_nodes() const {
   }
   for (NodeIndex i = 0; i < graph_.size(); ++i)
     if (graph_[i].blocks > 0 || graph_[i].is_snapshot || stays_apart(graph_[i], options_)) forced[at(i)] = 1;
-  // Windows read a float16 value many times: it has memory, and what pads it does not.
+  // Windows read a value many times: it has memory, and what pads it does not.
+  if (options_.pads_inside) {
+    const std::vector<std::uint8_t> pads = pads_of_windows(graph_);
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (pads[at(i)] && split_.region_of[at(i)] < 0)
+        forced[at(graph_.without_views(graph_[i].inputs[0]))] = 1;
+  }
   for (NodeIndex i = 0; i < graph_.size() && options_.channels_last; ++i) {
     const GraphNode& node = graph_[i];
     if (node.dtype != DType::float16 || (node.op != Op::pad && node.op != Op::window)) continue;

@@ -48,6 +48,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   std::int64_t steps = 0;
   FusionOptions options = given;
   options.steps = &steps;
+  options.pads_inside = options.pads_inside && request.updates.empty();
   std::vector<std::string> notes;
   if (options.expand != Expand::none) IMPRINT_CHECK(expand_pages(graph, request, options));
   if (options.channels_last)

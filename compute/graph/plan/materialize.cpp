@@ -234,6 +234,8 @@ class MemoryChoice {
         inside_(graph.nodes.size(), 1),
         stays_inside_(graph.nodes.size(), 0),
         computed_(computed_inputs(graph, forced)),
+        pads_(options.pads_inside ? pads_of_windows(graph)
+                                  : std::vector<std::uint8_t>(graph.nodes.size(), 0)),
         seen_(graph.nodes.size()) {
     for (NodeIndex i = 0; i < graph.size(); ++i)
       without_views_.push_back(graph[i].kind() == OpKind::view ? without_views_[at(graph[i].inputs[0])] : i);
@@ -478,8 +480,9 @@ class MemoryChoice {
       stays_inside_[at(i)] = 1;
       return;
     }
-    // The source of a float16 pad has memory (Fuser::forced_nodes).
-    const bool is_cheap = options_.channels_last && node.dtype == DType::float16 && !in_region;
+    // The source of such a pad has memory (Fuser::forced_nodes).
+    const bool is_cheap =
+        !in_region && (pads_[at(i)] || (options_.channels_last && node.dtype == DType::float16));
     if (node.op == Op::pad && (is_cheap || feeds_products(i))) {
       stays_inside_[at(i)] = 1;
       return;
@@ -570,6 +573,7 @@ class MemoryChoice {
   std::vector<double> inside_;              // per node: most nodes computed inside of it, with itself
   std::vector<std::uint8_t> stays_inside_;  // per node: computed inside of its readers, whatever that costs
   std::vector<std::uint8_t> computed_;      // per node: only computed inputs of pages read it
+  std::vector<std::uint8_t> pads_;          // per node: pads_of_windows
   Marks seen_;
   std::vector<NodeIndex> found_;  // by the walk of inlines_too_much
 };

@@ -356,6 +356,7 @@ class RegionFinder {
 
   // Linear in the nodes of the key. False: no row, or too much memory, for a workgroup.
   bool add_region(const Key& key, NodeIndex matmul) {
+    if (is_of_lone_products(key)) return false;
     const Batch& batch = batches_[batch_at_.at(key.first)];
     RegionNodes region;
     region.row_class = batch.rows;
@@ -432,6 +433,15 @@ class RegionFinder {
       if (is_product || is_behind) follows.insert(i);
     }
     return false;
+  }
+
+  // Products of which none uses results of another. Without learning, kernels of their own are as fast, and
+  // they also compute what follows.
+  bool is_of_lone_products(const Key& key) const {
+    return request_.updates.empty() && options_.product_turn_operations == 0 && !chains_products(key) &&
+           std::ranges::all_of(nodes_.at(key), [&](NodeIndex i) {
+             return graph_[i].kind() == OpKind::view || wants_tiles(graph_, i, options_);
+           });
   }
 
   bool partials_fit(std::int64_t elements, std::int64_t blocks) const {

@@ -235,6 +235,25 @@ double work_of(const Graph& graph, NodeIndex index) {
 
 }  // namespace
 
+std::vector<std::uint8_t> pads_of_windows(const Graph& graph) {
+  // What reads each node behind views, and whether that is not only through windows.
+  constexpr std::uint8_t kValue = 1, kProduct = 2, kDirect = 4;
+  std::vector<std::uint8_t> readers(graph.nodes.size(), 0), found(graph.nodes.size(), 0);
+  for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
+    const GraphNode& node = graph[i];
+    std::uint8_t own = readers[at(i)];
+    if (node.op == Op::window)
+      own &= kValue | kProduct;
+    else if (node.kind() != OpKind::view)
+      own = kDirect | (node.op == Op::matmul ? kProduct : kValue);
+    for (NodeIndex input : node.inputs) readers[at(input)] |= own;
+    if (node.op != Op::pad || node.dtype != DType::float32 || readers[at(i)] != kValue) continue;
+    const GraphNode& source = graph[graph.without_views(node.inputs[0])];
+    found[at(i)] = !is_memory_leaf(source) && source.op != Op::full && source.op != Op::iota;
+  }
+  return found;
+}
+
 double operations_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                               NodeIndex index) {
   return counted_per_element(graph, materialized, index,

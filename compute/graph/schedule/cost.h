@@ -44,6 +44,10 @@ bool wants_tiles(const Graph& graph, NodeIndex index, const FusionOptions& optio
 // invocations.
 bool wants_lanes(const Graph& graph, NodeIndex index);
 
+// Per node: 1 for a float32 pad of a computed value that only windows read, and no product behind them: such
+// as that of a pool or of a depthwise convolution.
+std::vector<std::uint8_t> pads_of_windows(const Graph& graph);
+
 // Floating-point operations to evaluate one element of the node down to memory. A transcendental function
 // counts as one.
 double operations_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized,

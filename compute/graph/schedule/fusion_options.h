@@ -35,8 +35,10 @@ struct FusionOptions {
   bool narrow_products = false;               // mixed precision (narrow_products.h)
   bool channels_last = false;                 // images are rearranged for narrow products (channels_last.h)
   bool half_values = false;                   // values that narrow products read are float16 for all readers
-  double product_turn_operations = 0;         // operations per invocation that one turn of a tile costs
-  std::int32_t node_limit = 400;  // most nodes inlined into one value, which keeps shaders compilable
+  // In programs without updates: windows read a stored value, and what pads it is computed as they read.
+  bool pads_inside = false;
+  double product_turn_operations = 0;  // operations per invocation that one turn of a tile costs
+  std::int32_t node_limit = 400;       // most nodes inlined into one value, which keeps shaders compilable
   // Most values that one value computes again at other indices, behind pad and concat (inlined_code.h).
   std::int64_t repeat_limit = 200;
 

@@ -30,6 +30,9 @@ constexpr std::int64_t kLeastScores = 1 << 17;
 // them again, kernels of tiles are slower. Those of narrow heads take more time in memory than in products.
 // Kernels skip half of a causal head: they are faster from fewer scores on.
 constexpr std::int64_t kLeastTiledScores = 1 << 25, kLeastCausalScores = 1 << 23, kNarrowExtent = 32;
+// As many scores without a derivative take less time in one kernel than in three that wait for each other: of
+// a few keys, which a workgroup takes one after the other, and of queries that fill it.
+constexpr std::int64_t kMostJoinedScores = 1 << 20, kMostJoinedKeys = 128, kLeastJoinedQueries = 16;
 // More scores are never stored, even where masks make kernels of tiles the only ones.
 constexpr std::int64_t kMostStoredScores = 1 << 28;
 
@@ -308,6 +311,13 @@ std::vector<Tensor> gradient_on_matrices(const Extents& extents, Values in) {
 
 // ---- the kernels of a device ----
 
+// Whether the forward kernel suffices: no derivative reads what else the page gives.
+bool infers_in_tiles(const Extents& extents, const PageLimits& limits) {
+  return limits.first_output_only && extents.of_scores().element_count() <= kMostJoinedScores &&
+         extents.keys <= kMostJoinedKeys && extents.queries >= kLeastJoinedQueries &&
+         tiles_of(TiledKernel::forward, extents, limits).rows > 0;
+}
+
 bool takes_tiles(const Extents& extents, const PageLimits& limits) {
   const bool skips_many = extents.causal && extents.of_scores().element_count() >= kLeastCausalScores;
   if (extents.stores_scores && !extents.masks.any() && extents.extent > kNarrowExtent && !skips_many)
@@ -318,7 +328,8 @@ bool takes_tiles(const Extents& extents, const PageLimits& limits) {
 
 std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const PageLimits& limits) {
   if (takes_matrices(extents, limits)) return forward_on_matrices(extents, in);
-  if (!takes_tiles(extents, limits)) return forward_operations(extents, in);
+  if (!infers_in_tiles(extents, limits) && !takes_tiles(extents, limits))
+    return forward_operations(extents, in);
   LibraryPage page = kernel_of(extents, TiledKernel::forward, limits);
   page.outputs = {{extents.of_queries()}, {extents.per_query()}};
   if (extents.masks.any()) page.outputs.push_back({extents.per_query()});

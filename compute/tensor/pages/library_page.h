@@ -10,10 +10,11 @@ namespace imprint::tensor {
 
 // The limits of a device, for expansions.
 struct PageLimits {
-  int invocations = 128;      // per workgroup
-  int shared_bytes = 16384;   // per workgroup
-  std::int64_t groups = 256;  // workgroups that fill the device
-  bool processor = false;     // a CPU: an invocation is no lane, and its registers are few
+  int invocations = 128;           // per workgroup
+  int shared_bytes = 16384;        // per workgroup
+  std::int64_t groups = 256;       // workgroups that fill the device
+  bool first_output_only = false;  // nothing reads the page's other outputs
+  bool processor = false;          // a CPU: an invocation is no lane, and its registers are few
   // A mixed program on a device with matrix units: pages may read float16 and use a subgroup's matrices.
   bool matrix_units = false;
 };
