@@ -103,6 +103,19 @@ TEST(InlinedCode, FoldsOfEqualTermsShareALoop) {
   EXPECT_EQ(loops_of(sum(x, {0}), sum(x * sum(x, {0}, true), {0})), 2);  // the second reads the first
 }
 
+// A row behind a view stays in registers between the passes over it, as any other.
+TEST(InlinedCode, RowsBehindViewsAreLoadedOnce) {
+  const auto loads_of = [](const Tensor& x) {
+    const std::string kernels = kernels_of({softmax(x)});
+    std::size_t loads = 0;
+    for (std::size_t at = kernels.find("= b0"); at != std::string::npos; at = kernels.find("= b0", at + 1))
+      ++loads;
+    return loads;
+  };
+  EXPECT_EQ(loads_of(input("x", {8, 8, 512})), 1u);
+  EXPECT_EQ(loads_of(reshape(input("x", {64, 512}), {8, 8, 512})), 1u);
+}
+
 // The count, of a graph by hand.
 TEST(InlinedCodeCount, CountsAValueOncePerIndexAndScope) {
   const auto values = [](const Tensor& x) {
