@@ -178,6 +178,23 @@ std::optional<ProductTile> pair_tile(const ProductShape& first, const ProductSha
   return choose_shared_tile(graph, memory, matmuls, {smallest, smallest}, options);
 }
 
+// Heads that lie apart: rows of four neighbours are neighbours in memory, if a head has whole fours.
+TEST(Product, HeadsThatLieApartAreLoadedInFours) {
+  for (const auto& [extent, width] : {std::pair(20, 4), {21, 1}}) {
+    const Tensor x = reshape(permute(input("x", {2, 3, 64, extent}), {0, 2, 1, 3}), {128, 3 * extent});
+    for (const bool turned : {false, true}) {
+      const Tensor y = input("y", {turned ? 128 : 3 * extent, 64});
+      const Graph graph = build_graph(std::vector{matmul(turned ? transpose(x) : x, y)}).value();
+      std::vector<std::uint8_t> memory(graph.nodes.size(), 0);
+      for (NodeIndex i = 0; i < graph.size(); ++i)
+        memory[static_cast<std::size_t>(i)] = graph[i].op == Op::input || graph[i].op == Op::matmul;
+      const OperandLayout layout = operand_layout(graph, memory, graph.size() - 1, 0, 4);
+      EXPECT_EQ(layout.width, width) << turned;
+      EXPECT_EQ(layout.along_terms, !turned);
+    }
+  }
+}
+
 // Two gradients of a layer take tiles with slices, unless these leave units idle at the end.
 TEST(Product, PairsThatFillAllUnitsTakeSlices) {
   const auto slices_of = [](const ProductShape& first, const ProductShape& second) {
