@@ -297,20 +297,28 @@ std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std:
   return into.value + " = " + (whole ? combined(operands) : componentwise(dtype, operands, combined)) + ";";
 }
 
-Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, const std::string& first,
-                                   const std::string& step, bool along) {
+std::vector<Emitter::Accumulator> Emitter::fold(std::span<const NodeIndex> nodes, const ElementIndex& index,
+                                                const std::string& first, const std::string& step,
+                                                bool along) {
+  const NodeIndex node = nodes[0];
   const GraphNode& entry = graph_[node];
-  const GraphNode& source = graph_[entry.inputs[0]];
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
-  const DType dtype = source.dtype == DType::boolean ? DType::int32 : source.dtype;
-  Accumulator result;
+  std::vector<Accumulator> results(nodes.size());
   IndexExpression wide_term;
   if (along) wide_term.lane = 1;
-  result.value = declare_like(along ? ElementIndex{wide_term, {}} : ElementIndex{std::nullopt, own}, dtype,
-                              fold_start(entry.op, dtype));
-  if (finds_position(entry.op) && is_wide(result.value)) refuse();
-  // Starts after every position, so that the first term wins its tie with the start value.
-  if (finds_position(entry.op)) result.index = declare(DType::int32, "2147483647");
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    const Op op = graph_[nodes[n]].op;
+    const DType source = graph_[graph_[nodes[n]].inputs[0]].dtype,
+                dtype = source == DType::boolean ? DType::int32 : source;
+    results[n].value = declare_like(along ? ElementIndex{wide_term, {}} : ElementIndex{std::nullopt, own},
+                                    dtype, fold_start(op, dtype));
+    if (finds_position(op) && is_wide(results[n].value)) refuse();
+    // Starts after every position, so that the first term wins its tie with the start value.
+    if (finds_position(op)) results[n].index = declare(DType::int32, "2147483647");
+  }
+  const auto add_terms = [&](const IndexExpression& k) {
+    for (std::size_t n = 0; n < nodes.size(); ++n) fold_term(nodes[n], own, results[n], k);
+  };
 
   // Several terms per turn, so that their loads overlap instead of forming a chain of memory latencies. Terms
   // are still added in order.
@@ -333,12 +341,13 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
     line("int " + k + " = " + first + ";");
     open(text("for (int turn = 0; turn < ", turns, "; turn++, ", k, " += ", stride * terms, ")"));
     stop_at_end();
-    for (int term = 0; term < terms; ++term) fold_term(node, own, result, bind(position + term * stride));
+    for (int term = 0; term < terms; ++term) add_terms(bind(position + term * stride));
     close();
     const std::int64_t done = turns * stride * terms, rest = (length - done + stride - 1) / stride;
-    if (rest == 0) return result;
+    if (rest == 0) return results;
     // The same for the rest; some invocations have one term less.
-    if (stride > 1 && rest <= terms && !along && entry.op != Op::matmul && !finds_position(entry.op)) {
+    if (stride > 1 && rest <= terms && !along && entry.op != Op::matmul && !finds_position(entry.op) &&
+        nodes.size() == 1) {
       std::vector<std::string> last;
       for (std::int64_t term = 0; term < rest; ++term) {
         const IndexExpression own_k = position + term * stride;
@@ -351,23 +360,58 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
         const std::string k_text = (position + term * stride).str();
         const bool is_cut = done + (term + 1) * stride > length;
         line((is_cut ? text("if (", k_text, " < ", length, ") ") : std::string()) +
-             combine(node, result, last[at(term)], k_text));
+             combine(node, results[0], last[at(term)], k_text));
       }
-      return result;
+      return results;
     }
   }
   open(text("for (", (terms > 1 ? std::string() : "int " + k + " = " + first), "; ", k, " < ", length, "; ",
             k, " += ", step, ")"));
   stop_at_end();
-  fold_term(node, own, result, position);
+  add_terms(position);
   close();
-  return result;
+  return results;
 }
 
 bool Emitter::computes_folds(NodeIndex node) const {
   return std::ranges::any_of(graph_[node].inputs, [&](NodeIndex input) {
     return !schedule_.materialized[at(input)] && (fold_length(graph_, input) > 1 || computes_folds(input));
   });
+}
+
+bool Emitter::reads_members(NodeIndex node) const {
+  return std::ranges::any_of(graph_[node].inputs, [&](NodeIndex input) {
+    return std::ranges::find(task_.members, input) != task_.members.end() ||
+           (!schedule_.materialized[at(input)] && reads_members(input));
+  });
+}
+
+bool Emitter::folds_alike(NodeIndex one, NodeIndex other) const {
+  const GraphNode &a = graph_[one], &b = graph_[other];
+  return a.shape == b.shape && a.ints == b.ints && graph_[a.inputs[0]].shape == graph_[b.inputs[0]].shape &&
+         schedule_.exact[at(one)] == schedule_.exact[at(other)];
+}
+
+// Members that fold equal terms, such as the gradients of a layer norm's weight and bias, share a loop.
+void Emitter::fold_alike_members(const ElementIndex& index) {
+  std::vector<NodeIndex> folds;
+  for (NodeIndex member : task_.members)
+    if (tensor::is_plain_fold(graph_[member].op) && !members_.contains(member) &&
+        !uniforms_.contains(member) && !wants_lanes(graph_, member) && !computes_folds(member) &&
+        !reads_members(member) && std::ranges::find(task_.reads, member, &Read::node) == task_.reads.end())
+      folds.push_back(member);
+  while (!folds.empty()) {
+    std::vector<NodeIndex> alike;
+    const NodeIndex first = folds[0];
+    const auto is_alike = [&](NodeIndex other) { return folds_alike(first, other); };
+    std::ranges::copy_if(folds, std::back_inserter(alike), is_alike);
+    std::erase_if(folds, is_alike);
+    if (alike.size() < 2) continue;
+    const bool before = std::exchange(is_exact_, schedule_.exact[at(first)] != 0);
+    const std::vector<Accumulator> found = fold(alike, own_index(first, index), "0", "1");
+    is_exact_ = before;
+    for (std::size_t n = 0; n < alike.size(); ++n) members_[alike[n]] = found[n].value;
+  }
 }
 
 void Emitter::fold_term(NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into,

@@ -187,12 +187,21 @@ class Emitter {
   };
   // along: the folded axes are the innermost; terms are taken kWide at a time.
   Accumulator fold(graph::NodeIndex node, const ElementIndex& index, const std::string& first,
-                   const std::string& step, bool along = false);
+                   const std::string& step, bool along = false) {
+    return fold(std::span(&node, 1), index, first, step, along)[0];
+  }
+  // Several of equal terms, in one loop: what they share is read once.
+  std::vector<Accumulator> fold(std::span<const graph::NodeIndex> nodes, const ElementIndex& index,
+                                const std::string& first, const std::string& step, bool along = false);
   void fold_term(graph::NodeIndex node, const std::vector<IndexExpression>& own, const Accumulator& into,
                  const IndexExpression& k);
   std::string reduced_term(graph::NodeIndex node, const std::vector<IndexExpression>& own,
                            const IndexExpression& k);  // of a reduction, at position k
   bool computes_folds(graph::NodeIndex node) const;    // within its own evaluation
+  bool reads_members(graph::NodeIndex node) const;     // within its own evaluation
+  bool folds_alike(graph::NodeIndex one, graph::NodeIndex other) const;
+  void fold_alike_members(const ElementIndex& index);
+  ElementIndex own_index(graph::NodeIndex member, const ElementIndex& index) const;
   std::string combine(graph::NodeIndex node, const Accumulator& into, const std::string& value,
                       const std::string& index);
 

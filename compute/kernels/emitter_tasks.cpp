@@ -97,12 +97,18 @@ void Emitter::evaluate_members(const ElementIndex& index) {
   store_members(*index.linear);
 }
 
+// The index of a task, for a member.
+ElementIndex Emitter::own_index(NodeIndex member, const ElementIndex& index) const {
+  const bool has_axes =
+      index.axes.empty() || task_.anchor < 0 || graph_[member].shape == graph_[task_.anchor].shape;
+  return has_axes ? index : ElementIndex{index.linear, {}};
+}
+
 void Emitter::compute_members(const ElementIndex& index) {
+  fold_alike_members(index);
   for (NodeIndex member : task_.members) {
     if (members_.contains(member)) continue;
-    const bool has_axes =
-        index.axes.empty() || task_.anchor < 0 || graph_[member].shape == graph_[task_.anchor].shape;
-    const ElementIndex own = has_axes ? index : ElementIndex{index.linear, {}};
+    const ElementIndex own = own_index(member, index);
     // A member that another task stores is copied; one that this task stores is computed.
     const bool elsewhere = schedule_.materialized[at(member)] &&
                            std::ranges::find(task_.reads, member, &Read::node) != task_.reads.end();

@@ -265,9 +265,9 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
     index.axes.push_back(slot == 0 ? own_line : term_at);
     index.axes.push_back(slot == 0 ? term_at : own_line);
     line("loaded[" + turn + "] = " +
-         (strides            ? vector_at(*strides, index, loads.width)
-          : loads.width == 8 ? eight_at(operand, index)
-                             : value(operand, index)) +
+         (strides           ? vector_at(*strides, index, loads.width)
+          : loads.width > 1 ? vector_behind(operand, index)
+                            : value(operand, index)) +
          ";");
     if (turns_ragged) close();
   };
@@ -353,15 +353,17 @@ std::string ProductEmitter::packing_macro(const std::string& name, std::size_t s
   return macro_of_body(name, slot);
 }
 
-// Eight float16 neighbours, of which the index names the first, where reads_in_eights() holds.
-std::string ProductEmitter::eight_at(NodeIndex node, const ElementIndex& index) {
+// Neighbours of which the index names the first, where reads_in_vectors() holds: eight float16 or four
+// float32.
+std::string ProductEmitter::vector_behind(NodeIndex node, const ElementIndex& index) {
   const GraphNode& entry = graph_[node];
   if (in_memory(node)) {
     const Place& place = schedule_.place[at(node)];
-    const IndexExpression first = start_of(place, DType::float16) + linear_of(index, entry.shape);
+    const IndexExpression first = start_of(place, entry.dtype) + linear_of(index, entry.shape);
+    if (entry.dtype == DType::float32) return load_four(place, entry.dtype, first / kWide);
     return memory_.quads(place) + "[" + (first / kEights).str() + "]";
   }
-  if (entry.op != Op::pad) return eight_at(entry.inputs[0], through_view(node, index));
+  if (entry.op != Op::pad) return vector_behind(entry.inputs[0], through_view(node, index));
   const Shape& source = graph_[entry.inputs[0]].shape;
   ElementIndex inner{std::nullopt, axes_of(index, entry.shape)};
   std::string inside;
@@ -373,11 +375,11 @@ std::string ProductEmitter::eight_at(NodeIndex node, const ElementIndex& index) 
     // As unsigned, a negative position is beyond all others.
     inside += text(inside.empty() ? "" : " && ", "uint(", position.str(), ") < ", source[axis], "u");
   }
-  if (inside.empty()) return eight_at(entry.inputs[0], inner);
+  if (inside.empty()) return vector_behind(entry.inputs[0], inner);
   const std::string eight = fresh('e');
   line("uvec4 " + eight + " = uvec4(0);");
   open("if (" + inside + ")");
-  line(eight + " = " + eight_at(entry.inputs[0], inner) + ";");
+  line(eight + " = " + vector_behind(entry.inputs[0], inner) + ";");
   close();
   return eight;
 }

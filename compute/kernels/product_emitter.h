@@ -50,7 +50,7 @@ class ProductEmitter : public Emitter {
   std::string macro_of_body(const std::string& name, std::size_t slot);
   std::string load_macro(const std::string& name, std::size_t slot, const Loads& loads);
   std::string vector_at(const graph::Strides& strides, const ElementIndex& index, std::int32_t width);
-  std::string eight_at(graph::NodeIndex node, const ElementIndex& index);
+  std::string vector_behind(graph::NodeIndex node, const ElementIndex& index);
   std::string store_function(const std::string& name);
   // Four neighbouring outputs of a row; refuses where the task's results are not neighbours.
   void write_four();

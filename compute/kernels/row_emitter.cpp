@@ -62,6 +62,12 @@ bool RowEmitter::is_read(NodeIndex node) const {
   return schedule_.materialized[at(node)] && !is_member(node);
 }
 
+// Whether each pass over the row would load the value again, directly or behind views.
+bool RowEmitter::is_loaded(NodeIndex node) const {
+  while (graph_[node].kind() == OpKind::view && graph_[node].op != Op::expand) node = graph_[node].inputs[0];
+  return is_read(node);
+}
+
 // A value that this task stores for others is in its own registers.
 std::string RowEmitter::load(NodeIndex node, const ElementIndex& index) {
   return is_member(node) ? compute(node, index) : Emitter::load(node, index);
@@ -114,7 +120,8 @@ void RowEmitter::choose_kept() {
   for (const auto& [node, count] : passes) candidates.insert(node);
   for (NodeIndex node : candidates) {
     if (static_cast<std::int64_t>(kept_.size() + 1) * turns_ * width_ > kMostKept) break;
-    if (!is_read(node) && (graph_[node].op == Op::expand || op_cost(graph_, node) < kWorthKeeping)) continue;
+    if (!is_loaded(node) && (graph_[node].op == Op::expand || op_cost(graph_, node) < kWorthKeeping))
+      continue;
     if (passes[node] < 2) continue;
     static constexpr const char* kVectors[] = {"vec4", "ivec4", "bvec4"};  // by DTypeRegisters
     const DType dtype = graph_[node].dtype;

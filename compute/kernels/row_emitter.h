@@ -43,6 +43,7 @@ class RowEmitter : public Emitter {
   ElementIndex number_index() const;
   bool is_member(graph::NodeIndex node) const { return own_.contains(node); }
   bool is_read(graph::NodeIndex node) const;  // from memory
+  bool is_loaded(graph::NodeIndex node) const;
   bool is_row(graph::NodeIndex node) const { return graph_[node].shape == shape_; }
 
   const Shape shape_;

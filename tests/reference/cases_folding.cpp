@@ -146,6 +146,12 @@ void add_products(std::vector<OpCase>& cases) {
            [](Inputs in) { return matmul(in[0], in[1]); }, {5e-4, 5e-5}, {2e-4, 2e-4});
   add_fold(cases, "matmul/tiles_transposed", {{{132, 68}}, {{124, 132}}},
            [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5}, {3e-4, 2e-4});
+  // Heads that lie apart are loaded in fours, along terms and, by the gradient, along rows.
+  add_fold(cases, "matmul/tiles_of_heads", {{{2, 3, 66, 20}}, {{60, 136}}},
+           [](Inputs in) {
+             return matmul(reshape(permute(in[0], {0, 2, 1, 3}), {132, 60}), in[1]);
+           },
+           {1e-4, 5e-5}, {3e-4, 2e-4});
   add_fold(cases, "matmul/tiles_ragged_transposed", {{{131, 67}}, {{127, 131}}},
            [](Inputs in) { return matmul(transpose(in[0]), transpose(in[1])); }, {1e-4, 5e-5}, {3e-4, 2e-4});
   add_fold(cases, "matmul/tiles_slices", {{{2, 132, 132}}, {{264, 64}}},

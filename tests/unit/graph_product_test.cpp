@@ -164,31 +164,60 @@ TEST(Product, ShortOnesHaveFewSumsPerInvocation) {
   }
 }
 
-// Two gradients of a layer take tiles with slices, unless these leave units idle at the end.
-TEST(Product, PairsThatFillAllUnitsTakeSlices) {
+// Of two products in one dispatch that would take small tiles alone.
+std::optional<ProductTile> pair_tile(const ProductShape& first, const ProductShape& second) {
   FusionOptions options;
   options.region_shared_bytes = 49152;
   options.most_invocations = 1024;
   const ProductTile smallest{32, 64, 16, 4, 4};
-  const auto slices_of = [&](const ProductShape& first, const ProductShape& second) {
-    std::vector<Tensor> products;
-    for (const ProductShape& shape : {first, second}) {
-      const std::string name = std::to_string(products.size());
-      products.push_back(matmul(input("x" + name, {shape.batch, shape.rows, shape.depth}),
-                                input("y" + name, {shape.batch, shape.depth, shape.columns})));
+  std::vector<Tensor> products;
+  for (const ProductShape& shape : {first, second}) {
+    const std::string name = std::to_string(products.size());
+    products.push_back(matmul(input("x" + name, {shape.batch, shape.rows, shape.depth}),
+                              input("y" + name, {shape.batch, shape.depth, shape.columns})));
+  }
+  const Graph graph = build_graph(products).value();
+  const std::vector<std::uint8_t> memory(graph.nodes.size(), 1);
+  std::vector<NodeIndex> matmuls;
+  for (NodeIndex i = 0; i < graph.size(); ++i)
+    if (graph[i].op == Op::matmul) matmuls.push_back(i);
+  return choose_shared_tile(graph, memory, matmuls, {smallest, smallest}, options);
+}
+
+// Heads that lie apart: rows of four neighbours are neighbours in memory, if a head has whole fours.
+TEST(Product, HeadsThatLieApartAreLoadedInFours) {
+  for (const auto& [extent, width] : {std::pair(20, 4), {21, 1}}) {
+    const Tensor x = reshape(permute(input("x", {2, 3, 64, extent}), {0, 2, 1, 3}), {128, 3 * extent});
+    for (const bool turned : {false, true}) {
+      const Tensor y = input("y", {turned ? 128 : 3 * extent, 64});
+      const Graph graph = build_graph(std::vector{matmul(turned ? transpose(x) : x, y)}).value();
+      std::vector<std::uint8_t> memory(graph.nodes.size(), 0);
+      for (NodeIndex i = 0; i < graph.size(); ++i)
+        memory[static_cast<std::size_t>(i)] = graph[i].op == Op::input || graph[i].op == Op::matmul;
+      const OperandLayout layout = operand_layout(graph, memory, graph.size() - 1, 0, 4);
+      EXPECT_EQ(layout.width, width) << turned;
+      EXPECT_EQ(layout.along_terms, !turned);
     }
-    const Graph graph = build_graph(products).value();
-    const std::vector<std::uint8_t> memory(graph.nodes.size(), 1);
-    std::vector<NodeIndex> matmuls;
-    for (NodeIndex i = 0; i < graph.size(); ++i)
-      if (graph[i].op == Op::matmul) matmuls.push_back(i);
-    const std::optional<ProductTile> tile =
-        choose_shared_tile(graph, memory, matmuls, {smallest, smallest}, options);
+  }
+}
+
+// Two gradients of a layer take tiles with slices, unless these leave units idle at the end.
+TEST(Product, PairsThatFillAllUnitsTakeSlices) {
+  const auto slices_of = [](const ProductShape& first, const ProductShape& second) {
+    const std::optional<ProductTile> tile = pair_tile(first, second);
     return tile ? tile->slices : 0;
   };
   EXPECT_EQ(slices_of({1, 2048, 256, 1024}, {2, 256, 1024, 1024}), 4);
   EXPECT_EQ(slices_of({2, 1024, 256, 1024}, {1, 2048, 1024, 256}), 4);
   EXPECT_EQ(slices_of({1, 2048, 256, 768}, {4, 256, 768, 512}), 1);
+}
+
+// Pairs that fill all units many times take large tiles, whatever each would take alone.
+TEST(Product, LongPairsTakeLargeTiles) {
+  const std::optional<ProductTile> large = pair_tile({16, 384, 384, 512}, {1, 8192, 384, 384});
+  ASSERT_TRUE(large);
+  EXPECT_EQ(product_tile_text(*large), "64 x 128 x 16 by 8 x 8");
+  EXPECT_EQ(product_tile_text(*pair_tile({4, 256, 768, 512}, {1, 2048, 256, 768})), "32 x 64 x 16 by 4 x 4");
 }
 
 TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
@@ -200,6 +229,10 @@ TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
   EXPECT_EQ(product_stretches({1, 4096, 4096, 4096}, options, Stretched::tiles),
             1);  // one already fills the device
   EXPECT_EQ(product_stretches({1, 256, 256, 100}, options, Stretched::tiles), 1);  // nothing to gain
+  // Nearly as many tiles as units, and many turns in which each waits for memory.
+  options.region_shared_bytes = 49152;
+  options.most_invocations = 1024;
+  EXPECT_GT(product_stretches({1, 384, 1152, 8192}, options, Stretched::tiles), 1);
   options.fill_groups = 1;
   EXPECT_EQ(product_stretches(gradient, options, Stretched::tiles), 1);
 }

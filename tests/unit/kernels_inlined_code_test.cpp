@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -31,20 +32,23 @@ Tensor chain(int links, const std::function<Tensor(const Tensor& x, int link)>& 
   return x;
 }
 
-// The length of all kernels of a value, in bytes.
-std::size_t text_of(const Tensor& output) {
-  Graph graph = build_graph(std::vector{output}).value();
+// All kernels of the values.
+std::string kernels_of(const std::vector<Tensor>& outputs) {
+  Graph graph = build_graph(outputs).value();
   FusionRequest request;
   for (NodeIndex n = 0; n < graph.size(); ++n)
     if (graph[n].op == Op::input) request.inputs.push_back(n);
-  request.outputs.push_back({graph.roots[0]});
+  for (NodeIndex root : graph.roots) request.outputs.push_back({root});
   const Schedule schedule = fuse(graph, request, {}).value();
-  std::size_t length = 0;
+  std::string all;
   for (const DispatchSource& dispatch :
        build_dispatches(graph, schedule, {}, [](const Place&) { return 0; }).value())
-    length += dispatch.glsl.size();
-  return length;
+    all += dispatch.glsl;
+  return all;
 }
+
+// Their length, in bytes.
+std::size_t text_of(const Tensor& output) { return kernels_of({output}).size(); }
 
 // A step of a scan: rows after the first `distance` take in those before.
 Tensor scan_step(const Tensor& x, int link) {
@@ -83,6 +87,34 @@ TEST_P(InlinedCodeTest, GrowsWithTheChain) {
 
 INSTANTIATE_TEST_SUITE_P(Chains, InlinedCodeTest,
                          testing::Values(scan_step, halves, padded, rolled, selected));
+
+// As the gradients of a layer norm's weight and bias. What both read is loaded once.
+TEST(InlinedCode, FoldsOfEqualTermsShareALoop) {
+  const Tensor x = input("x", {16, 64, 512}), y = input("y", {16, 64, 512});
+  const auto loops_of = [](const Tensor& one, const Tensor& other) {
+    const std::string kernels = kernels_of({one, other});
+    int loops = 0;
+    for (std::size_t at = kernels.find("for (int "); at != std::string::npos;
+         at = kernels.find("for (int ", at + 1))
+      ++loops;
+    return loops;
+  };
+  EXPECT_EQ(loops_of(sum(x, {0}), sum(x * y, {0})), 1);
+  EXPECT_EQ(loops_of(sum(x, {0}), sum(x * sum(x, {0}, true), {0})), 2);  // the second reads the first
+}
+
+// A row behind a view stays in registers between the passes over it, as any other.
+TEST(InlinedCode, RowsBehindViewsAreLoadedOnce) {
+  const auto loads_of = [](const Tensor& x) {
+    const std::string kernels = kernels_of({softmax(x)});
+    std::size_t loads = 0;
+    for (std::size_t at = kernels.find("= b0"); at != std::string::npos; at = kernels.find("= b0", at + 1))
+      ++loads;
+    return loads;
+  };
+  EXPECT_EQ(loads_of(input("x", {8, 8, 512})), 1u);
+  EXPECT_EQ(loads_of(reshape(input("x", {64, 512}), {8, 8, 512})), 1u);
+}
 
 // The count, of a graph by hand.
 TEST(InlinedCodeCount, CountsAValueOncePerIndexAndScope) {

@@ -35,13 +35,14 @@ bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& material
   return source.step == 1 && along(node.inputs[0], source.axis);
 }
 
-// Whether the float16 elements at eight neighbouring positions along the axis, from a multiple of eight, are
-// neighbours in memory, or all outside: seen through views, windows and pads.
-bool reads_in_eights(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
-                     int axis) {
-  constexpr std::int64_t kEight = 8;
+// Whether the elements at so many neighbouring positions along the axis, from a multiple of it, are
+// neighbours in memory, or all outside. Eight float16: seen through views, windows and pads. Four float32:
+// through other views, such as heads that lie apart.
+bool reads_in_vectors(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
+                      int axis, std::int32_t width) {
   const GraphNode& node = graph[index];
-  if (node.dtype != DType::float16 || node.shape[axis] % kEight != 0) return false;
+  if (node.dtype != (width == 8 ? DType::float16 : DType::float32) || node.shape[axis] % width != 0)
+    return false;
   const auto elements_behind = [](const Shape& shape, int of) {
     std::int64_t count = 1;
     for (int i = of + 1; i < shape.rank(); ++i) count *= shape[i];
@@ -51,7 +52,7 @@ bool reads_in_eights(const Graph& graph, const std::vector<std::uint8_t>& materi
   if (node.inputs.empty()) return false;
   const Shape& source = graph[node.inputs[0]].shape;
   const auto along = [&](std::int64_t input_axis) {
-    return reads_in_eights(graph, materialized, node.inputs[0], static_cast<int>(input_axis));
+    return reads_in_vectors(graph, materialized, node.inputs[0], static_cast<int>(input_axis), width);
   };
   if (node.op == Op::reshape) {
     const std::int64_t behind = elements_behind(node.shape, axis);
@@ -60,14 +61,15 @@ bool reads_in_eights(const Graph& graph, const std::vector<std::uint8_t>& materi
       if (source[i] > 1 && elements_behind(source, i) == behind) return along(i);
     return false;
   }
-  if (node.op == Op::pad) return node.ints[2 * at(axis)] % kEight == 0 && node.floats[0] == 0 && along(axis);
+  if (width == 4 && node.op != Op::permute && node.op != Op::slice) return false;
+  if (node.op == Op::pad) return node.ints[2 * at(axis)] % width == 0 && node.floats[0] == 0 && along(axis);
   if (node.kind() != OpKind::view) return false;
   const AxisSource from = axis_source(node, source, 0, axis);
   if (node.op == Op::window && axis == node.shape.rank() - 1)
-    return node.ints[2] % kEight == 0 && node.ints[3] == 1 && along(node.ints[0]);
+    return node.ints[2] % width == 0 && node.ints[3] == 1 && along(node.ints[0]);
   if (node.op == Op::window && axis == node.ints[0]) return false;
   if (node.op == Op::expand && source[axis] != node.shape[axis]) return false;
-  return from.axis >= 0 && from.step == 1 && from.start % kEight == 0 && along(from.axis);
+  return from.axis >= 0 && from.step == 1 && from.start % width == 0 && along(from.axis);
 }
 
 }  // namespace
@@ -82,10 +84,10 @@ OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>
   // If neither axis is contiguous, the left operand's terms are closer together: weights of a convolution.
   OperandLayout layout{.along_terms = !contiguous(lines) && (slot == 0 || contiguous(terms))};
   const std::optional<Strides> strides = strides_of(graph, materialized, operand);
-  if (most_width == 8 && !strides)
+  if (!strides)
     for (const bool along_terms : {layout.along_terms, !layout.along_terms})
-      if (reads_in_eights(graph, materialized, operand, along_terms ? terms : lines))
-        return {.along_terms = along_terms, .width = 8};
+      if (reads_in_vectors(graph, materialized, operand, along_terms ? terms : lines, most_width))
+        return {.along_terms = along_terms, .width = most_width};
   if (!strides || !dtype_is_float(graph[strides->memory].dtype)) return layout;
   const int vector_axis = layout.along_terms ? terms : lines;
   for (std::int32_t width = most_width; width >= 4; width /= 2) {

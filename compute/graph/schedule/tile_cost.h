@@ -31,6 +31,8 @@ inline constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 0.70, 2
                                    Measured{kSmallTile, 0.60, 0.46, 6},
                                    Measured{kTileOfFew, 0.35, 0.47, 4}};
 
+inline constexpr const Measured& kTileOfMany = kTiles[1];  // in pairs
+
 // Tiles of patches (winograd.h): cycles of a workgroup at its start and end, and of each turn, fitted to
 // convolutions of 32 and 64 channels on an H200.
 struct OfPatches {
