@@ -22,6 +22,7 @@ constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 3.0, 2};
 // units share.
 constexpr double kLaunchCycles = 5000, kBytesPerCycle = 16;
 constexpr std::int64_t kLeastDepth = 1024, kLeastStretch = 64, kStretchStep = 32;  // terms
+constexpr std::int64_t kFoldedAtOnce = 1 << 16;  // partial results; folds of more are split (fold_split.h)
 
 // Tiles on matrix units, through GL_KHR_cooperative_matrix and GL_NV_cooperative_matrix2. Figures are
 // relative to the device's arithmetic without matrix units. `ragged`: for partial tiles of a workgroup's
@@ -454,10 +455,12 @@ std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& o
   std::int64_t best = 1;
   // For a small gain, keep one kernel.
   double least = 0.9 * cycles_in_stretches(shape, 1, options, kind);
-  // Places: only stretches that leave no rest, if there can be such.
-  const bool by_one = kind == Stretched::places && shape.depth % kStretchStep == 0;
-  for (std::int64_t stretches = 2;
-       stretches <= options.fill_groups && shape.depth / stretches >= kLeastStretch;
+  // Places and narrow products: only stretches that leave no rest, if there can be such.
+  const bool is_narrow = kind == Stretched::narrow,
+             by_one = (kind == Stretched::places || is_narrow) && shape.depth % kStretchStep == 0;
+  const std::int64_t most =
+      is_narrow ? kFoldedAtOnce / (shape.batch * shape.rows * shape.columns) : options.fill_groups;
+  for (std::int64_t stretches = 2; stretches <= most && shape.depth / stretches >= kLeastStretch;
        stretches = by_one ? stretches + 1 : 2 * stretches) {
     if (by_one && shape.depth / kStretchStep % stretches != 0) continue;
     if (const double cost = cycles_in_stretches(shape, stretches, options, kind); cost < least) {

@@ -89,8 +89,9 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph,
                                               const FusionOptions& options);
 
 // How the parts of a split product are computed: in tiles without matrix units, with kMatrixUnitTile, or as
-// places by channels (channels_last.h), with the tile on matrix units that suits best.
-enum class Stretched : std::uint8_t { tiles, on_matrix_units, places };
+// places by channels (channels_last.h), with the tile on matrix units that suits best. narrow: in tiles that
+// are half empty (fills_tiles), in so few parts that one fold adds them up.
+enum class Stretched : std::uint8_t { tiles, narrow, on_matrix_units, places };
 // Number of equal stretches of the terms to multiply in parallel, for another kernel to sum; 1: no split.
 std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, Stretched kind);
 // Terms per stretch: a multiple of 32, so that vector-aligned operands stay aligned, or less than 32 if a
