@@ -506,6 +506,21 @@ bool patches_are_faster(const Graph& graph, NodeIndex matmul, const FusionOption
   });
 }
 
+bool packing_is_faster(const Graph& graph, NodeIndex matmul, const FusionOptions& options) {
+  // Cycles of a workgroup, on an H200: eight loads after another fill a vector. Three workgroups on a unit
+  // hide their latency from each other.
+  constexpr double kStart = 12000, kTurn = 6000, kResident = 3;
+  const ProductShape shape = product_shape(graph, matmul);
+  if (!shape.of_windows || !options.matrix_units) return true;
+  if (patches_are_faster(graph, matmul, options)) return false;
+  const ProductTile tile =
+      shape.rows <= 64 ? ProductTile{64, 128, 32, 8, 8, MatrixUnits::subgroup} : kMatrixUnitTile;
+  const double turns = std::ceil(static_cast<double>(shape.depth) / tile.depth),
+               rounds = std::ceil(static_cast<double>(tile_count(shape, tile)) / kResident /
+                                  static_cast<double>(options.region_groups));
+  return rounds * (kStart + turns * kTurn) < cycles_of_tiles(shape, options, false);
+}
+
 bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options) {
   const auto& [rows, in, out, groups, row_block, learns] = layer;
   // Time in a region beside its estimate: of 64 rows by 256, and of 2,048 rows by 256 (45 us on an H200).

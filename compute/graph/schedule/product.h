@@ -61,6 +61,10 @@ std::int64_t workgroup_count(const Graph& graph, NodeIndex matmul, const Product
 // Whether patches are faster than every other tile, and than stretches of terms.
 bool patches_are_faster(const Graph& graph, NodeIndex matmul, const FusionOptions& options);
 
+// Whether matrix units are faster for a product whose windows they do not load eight at a time. True for
+// products without windows, and where there are no such units.
+bool packing_is_faster(const Graph& graph, NodeIndex matmul, const FusionOptions& options);
+
 // Shared memory of a workgroup that computes such a tile.
 std::int64_t product_shared_bytes(const ProductTile& tile);
 
