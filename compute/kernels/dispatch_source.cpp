@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -559,14 +560,21 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
   std::size_t entries = 0;
   std::int32_t level = -1;
   bool open = false;
-  for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
-    const Task& task = schedule.tasks[t];
-    const std::int64_t groups = Emitter::group_count(graph, task, kWorkgroupSize);
-    if (groups == 0) continue;
+  const auto groups_of = [&](auto t) {
+    return Emitter::group_count(graph, schedule.tasks[at(t)], kWorkgroupSize);
+  };
+  std::vector<std::int32_t> order(schedule.tasks.size());  // a lone task parts no others of its level
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::int32_t t) {
+    return std::pair(schedule.tasks[at(t)].level, groups_of(t) > kMaxPackedGroups);
+  });
+  for (const std::int32_t t : order) {
+    const Task& task = schedule.tasks[at(t)];
+    if (groups_of(t) == 0) continue;
     const auto [own, own_entries] = bindings_of(schedule, task, limits, buffer_of);
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
-    const bool alone = groups > kMaxPackedGroups;
+    const bool alone = groups_of(t) > kMaxPackedGroups;
     const bool agrees = open && std::ranges::all_of(dispatches.back().tasks, [&](std::int32_t other) {
                           return go_together(graph, schedule, limits, task, schedule.tasks[at(other)]);
                         });
@@ -578,7 +586,7 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
       merged = own;
       entries = 0;
     }
-    dispatches.back().tasks.push_back(static_cast<std::int32_t>(t));
+    dispatches.back().tasks.push_back(t);
     buffers = std::move(merged);
     entries += own_entries;
     level = task.level;

@@ -27,6 +27,11 @@ class MixedPrecision : public test::SessionTest {
   std::vector<float> run(Program& program, std::span<const HostTensor> inputs = {}) {
     return session().run(program, inputs).value()[0].floats;
   }
+  bool arranges_images() {
+    if (runtime().on_cpu()) return false;
+    const vk::Capabilities& device = test::gpu()->context().device().capabilities();
+    return device.cooperative_matrix_khr || device.cooperative_matrix_nv;
+  }
 };
 
 Variable matrix(const std::string& name, std::int64_t rows, std::int64_t columns, float scale, int seed) {
@@ -99,13 +104,55 @@ TEST_F(MixedPrecision, AConvolutionAndItsGradientsAreNearThoseOfFloat32) {
         << "output " << o;
 }
 
+// A step of a network whose images have their channels last on matrix units: padding, strides, a sum with
+// what a convolution read, a pool, and a linear layer behind it. Noise: sums of waves nearly vanish.
+TEST_F(MixedPrecision, AStepOfConvolutionsIsNearThatOfFloat32) {
+  if (!arranges_images()) GTEST_SKIP() << "images are rearranged for matrix units only";
+  const auto noise = [](const char* name, const Shape& shape, std::int64_t fan_in) {
+    const float scale = 2.0f / std::sqrt(static_cast<float>(fan_in));
+    std::vector<float> values(static_cast<std::size_t>(shape.element_count()));
+    std::mt19937 random(static_cast<unsigned>(name[0]));
+    for (float& value : values) value = scale * (static_cast<float>(random() >> 8) / 8388608.0f - 1.0f);
+    return Variable(name, shape, std::move(values));
+  };
+  const auto results = [&](Precision precision) {
+    const Tensor x = noise("x", {4, 16, 16, 16}, 4).value();
+    const Variable w[] = {noise("a", {32, 16, 3, 3}, 144), noise("b", {64, 32, 4, 4}, 512),
+                          noise("c", {64, 64, 3, 3}, 576), noise("e", {64}, 4), noise("d", {32, 576}, 576)};
+    const Tensor a = tanh(convolution(x, w[0].value(), Tensor(), {.padding = 1}));
+    const Tensor b = tanh(convolution(a, w[1].value(), Tensor(), {.stride = 2}));
+    const Tensor c = tanh(convolution(b, w[2].value(), w[3].value(), {.padding = 1}) + b);
+    const Tensor flat = reshape(avg_pool(c, {.size = 2, .stride = 2}), {4, 576});
+    const Tensor y = matmul(flat, transpose(w[4].value()));
+    std::vector<Tensor> by{x};
+    for (const Variable& one : w) by.push_back(one.value());
+    ProgramDescription step{.name = "step",
+                            .outputs = gradients(sum(y * noise("g", {4, 32}, 4).value()), by).value(),
+                            .precision = precision};
+    step.outputs.push_back(y);
+    for (std::size_t i = 0; i < std::size(w); ++i)
+      step.updates.push_back(Update::assign(w[i], w[i].value() - 0.1f * step.outputs[i + 1]));
+    Program program = compile(step);
+    return session().run(program).value();
+  };
+  const auto mixed = results(Precision::mixed16), whole = results(Precision::float32),
+             again = results(Precision::mixed16);
+  for (std::size_t o = 0; o < mixed.size(); ++o) {
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < whole[o].floats.size(); ++i) {
+      error += std::pow(mixed[o].floats[i] - whole[o].floats[i], 2.0);
+      size += std::pow(whole[o].floats[i], 2.0);
+    }
+    EXPECT_GT(error, 0) << "output " << o;
+    EXPECT_LT(std::sqrt(error / size), 0.01) << "output " << o;
+    EXPECT_EQ(again[o].floats, mixed[o].floats) << "output " << o;
+  }
+}
+
 // Kernels of any size, strides, dilation, padding, few channels and many, depthwise and in groups, pools and
 // joined channels.
 TEST_F(MixedPrecision, NetworksOfConvolutionsAreNearThoseOfFloat32) {
-  if (runtime().on_cpu()) GTEST_SKIP() << "the CPU computes in 32 bits";
-  const vk::Capabilities& device = test::gpu()->context().device().capabilities();
-  if (!device.cooperative_matrix_khr && !device.cooperative_matrix_nv)
-    GTEST_SKIP() << "images are rearranged for matrix units only";
+  if (!arranges_images()) GTEST_SKIP() << "images are rearranged for matrix units only";
   const auto weight = [](std::initializer_list<std::int64_t> extents, int seed) {
     const Shape shape(extents);
     const std::int64_t count = shape.element_count();

@@ -159,7 +159,7 @@ TEST_F(Networks, GradientsOfLargeConvolutions) {
   };
   convolved("same places", numbers({16, 16, 3, 3}, 2), {.padding = 1});
   convolved("strides", numbers({32, 16, 3, 4}, 2), {.stride = {1, 2}, .padding = {0, 2}});
-  const Tensor grey = numbers({16, 1, 24, 24}, 1), first = numbers({16, 1, 3, 3}, 2);
+  const Tensor grey = numbers({17, 1, 24, 24}, 1), first = numbers({16, 1, 3, 3}, 2);
   check("one channel", grey, first, convolution(grey, first, Tensor()));
   const Tensor pair = numbers({2, 32, 13, 12}, 1), of_groups = numbers({32, 16, 3, 3}, 2);
   check("groups and dilation", pair, of_groups,

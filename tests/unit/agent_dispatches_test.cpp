@@ -94,6 +94,15 @@ ProgramDescription ppo_step(std::int64_t batch, std::int64_t hidden) {
   return description;
 }
 
+TEST(Dispatches, AKernelThatFillsTheDevicePartsNoOthers) {
+  ProgramDescription description{.name = "three"};
+  for (const std::int64_t count : {8, 1 << 21, 8}) {
+    const Variable values = Variable::zeros("v" + std::to_string(description.updates.size()), {count});
+    description.updates.push_back(Update::assign(values, values.value() + 1.0f));
+  }
+  EXPECT_EQ(counts_of(description).dispatches, 2u);
+}
+
 TEST(Dispatches, OfAPpoMinibatchAreAHandful) {
   for (const std::int64_t batch : {256, 2048, 16384}) {
     const Counts counts = counts_of(ppo_step(batch, 64));

@@ -8,11 +8,14 @@
 #include <limits>
 
 #include "compute/base/number_format.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/graph/passes/channels_last.h"
 #include "compute/graph/passes/narrow_constants.h"
+#include "compute/graph/passes/page_expand.h"
 #include "compute/graph/plan/fusion.h"
 #include "compute/graph/schedule/product.h"
 #include "compute/program/device_profile.h"
+#include "compute/program/program_impl.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/images.h"
 #include "compute/tensor/tensor.h"
@@ -21,6 +24,7 @@
 namespace imprint {
 
 using namespace graph;
+using namespace program;
 using namespace tensor;
 
 namespace {
@@ -159,14 +163,101 @@ TEST(ChannelsLast, KeepsNaNAndInfinity) {
       relu(convolution(x, kernel_of({16, 8, 3, 3}, 1), kernel_of({16}, 2), {.padding = 1})) * 2.0f, values);
 }
 
-// Programs that train, and those with nothing to gain, stay as they are.
+// Programs with nothing to gain stay as they are: also those that learn from images of few channels.
 TEST(ChannelsLast, LeavesOtherProgramsAlone) {
-  const Tensor x = image(1, 8, 8);
-  ImagePlan plan = image_plan(convolution(x, kernel_of({16, 8, 3, 3}, 1), Tensor(), {.padding = 1}));
-  plan.request.updates.push_back({});
+  const Tensor x = image(1, 4, 8);
+  ImagePlan plan = image_plan(convolution(x, kernel_of({16, 4, 3, 3}, 1), Tensor(), {.padding = 1}));
+  plan.request.updates.push_back({.value = plan.graph.roots[0]});
   EXPECT_EQ(arrange_channels_last(plan.graph, plan.request, image_options(true)), "");
   ImagePlan layers = image_plan(relu(matmul(input("x", {64, 64}), kernel_of({64, 64}, 1))));
   EXPECT_EQ(arrange_channels_last(layers.graph, layers.request, image_options(true)), "");
+}
+
+// The loss of a network of images, and its gradients: padding, strides, a sum with what was read, a pool, and
+// a linear layer. Channels are whole eights.
+struct ImageLesson {
+  Tensor image;
+  std::vector<Variable> weights;
+  std::vector<Tensor> outputs;
+
+  ImageLesson(const Tensor& x, std::int64_t first, std::int64_t channels) : image(x) {
+    const auto weight = [&](const Shape& shape) {
+      const std::string name = "w" + std::to_string(weights.size());
+      const int seed = static_cast<int>(weights.size()) + 1;
+      const float scale = 1.5f / std::sqrt(static_cast<float>(shape.element_count() / shape[0]));
+      weights.emplace_back(name, shape, image_waves(shape.element_count(), scale, seed));
+      return weights.back().value();
+    };
+    const Tensor a =
+        tanh(convolution(x, weight({first, x.extent(1), 3, 3}), weight({first}), {.padding = 1}));
+    const Tensor b = tanh(convolution(a, weight({channels, first, 4, 4}), Tensor(), {.stride = 2}));
+    const Tensor c = tanh(convolution(b, weight({channels, channels, 3, 3}), Tensor(), {.padding = 1}) + b);
+    const Tensor pooled = avg_pool(c, {.size = 2, .stride = 2});
+    const std::int64_t features = pooled.shape().element_count() / x.extent(0);
+    const Tensor y = matmul(reshape(pooled, {x.extent(0), features}), transpose(weight({32, features})));
+    std::vector<Tensor> by;
+    for (const Variable& one : weights) by.push_back(one.value());
+    outputs = gradients(mean(square(y)), by).value();
+  }
+  ProgramDescription description() const {
+    ProgramDescription step{.name = "step", .inputs = {image}, .precision = Precision::mixed16};
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      step.updates.push_back(Update::assign(weights[i], weights[i].value() - 0.1f * outputs[i]));
+    return step;
+  }
+};
+
+TEST(ChannelsLast, GradientsKeepTheirValues) {
+  const ImageLesson lesson(image(2, 8, 12), 16, 24);
+  ImagePlan plan{build_graph(lesson.outputs).value(), {}};
+  for (NodeIndex n = 0; n < plan.graph.size(); ++n)
+    if (plan.graph[n].op == Op::input) plan.request.inputs.push_back(n);
+  for (NodeIndex root : plan.graph.roots) plan.request.updates.push_back({.value = root});
+  const FusionOptions options = image_options(true);
+  ASSERT_TRUE(expand_pages(plan.graph, plan.request, options).ok());
+  // Three convolutions, and the gradients of two images.
+  EXPECT_EQ(arrange_channels_last(plan.graph, plan.request, options),
+            "channels last: 5 products of places by channels read float16");
+  reference::Bindings bindings;
+  const std::vector<float> values = image_waves(2 * 8 * 144, 1, 5);
+  bindings["x"] = std::vector<double>(values.begin(), values.end());
+  for (std::size_t o = 0; o < lesson.outputs.size(); ++o) {
+    const std::vector<double> expected = reference::evaluate(lesson.outputs[o], bindings),
+                              found = reference::evaluate(
+                                  tensor_of_node(plan.graph, plan.request.updates[o].value), bindings);
+    ASSERT_EQ(found.size(), expected.size());
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      error += std::pow(found[i] - expected[i], 2.0);
+      size += std::pow(expected[i], 2.0);
+    }
+    EXPECT_GT(error, 0) << o;
+    EXPECT_LT(std::sqrt(error / size), 1e-2) << o;
+  }
+}
+
+// All convolutions of such a step run on matrix units and load eight at a time. Planning ends: one row of the
+// linear layer and the slopes of its image do not fit a workgroup, however the region is cut.
+TEST(ChannelsLast, GradientsReadEightAtATime) {
+  vk::CapabilityProfile gpu;
+  gpu.max_storage_buffers_per_stage = 16;
+  gpu.max_workgroup_invocations = gpu.max_workgroup_size_x = 1024;
+  gpu.max_shared_memory_bytes = 49152;
+  gpu.subgroup_size = 32;
+  gpu.storage_16bit = gpu.shader_float16 = gpu.vulkan_memory_model = gpu.cooperative_matrix_nv = true;
+  const ImageLesson lesson(image(32, 16, 32), 32, 64);
+  ProgramGraph source = build_program_graph(lesson.description()).value();
+  const Schedule schedule = fuse(source.graph, source.request, fusion_options(source, gpu)).value();
+  int products = 0;
+  for (const Task& task : schedule.tasks) {
+    if (task.kind != TaskKind::product || !product_shape(source.graph, task.anchor).of_windows) continue;
+    ++products;
+    EXPECT_EQ(task.tile.units, MatrixUnits::subgroup) << task_text(source.graph, task);
+    for (const std::size_t slot : {0u, 1u})
+      EXPECT_EQ(operand_layout(source.graph, schedule.materialized, task.anchor, slot, 8).width, 8)
+          << slot << ' ' << task_text(source.graph, task);
+  }
+  EXPECT_GE(products, 8);  // three convolutions, their gradients by weights, and by two images
 }
 
 // Each convolution is one kernel with its bias, its activation and what it is added to. Nothing but images of

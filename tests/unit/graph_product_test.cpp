@@ -138,6 +138,32 @@ TEST(Product, ConvolutionsOfOneElementHaveTheTilesOfLayers) {
             tile_of({1, 256, 32 * 784, 256}, 49152, 1024));
 }
 
+Schedule schedule_of(const Tensor& output, const FusionOptions& options, Graph& graph) {
+  graph = build_graph(std::span(&output, 1)).value();
+  FusionRequest request;
+  for (NodeIndex n = 0; n < graph.size(); ++n)
+    if (graph[n].op == Op::input) request.inputs.push_back(n);
+  request.outputs.push_back({graph.roots[0]});
+  return fuse(graph, request, options).value();
+}
+
+// The gradient of a first filter: 288 results of 43,264 terms.
+TEST(Product, VeryManyTermsOfFewResultsFillTheUnits) {
+  const Tensor w = input("w", {32, 1, 3, 3}), image = input("x", {64, 1, 28, 28}),
+               slope = input("g", {64, 32, 26, 26});
+  const Tensor y = gradients(sum(convolution(image, w, Tensor()) * slope), std::span(&w, 1)).value()[0];
+  FusionOptions options;
+  options.most_invocations = 1024;
+  options.region_shared_bytes = 49152;
+  Graph graph;
+  const Schedule schedule = schedule_of(y, options, graph);
+  ASSERT_EQ(schedule.tasks.size(), 2u);  // no fold of folds
+  EXPECT_EQ(schedule.tasks[0].kind, TaskKind::product);
+  EXPECT_EQ(graph[schedule.tasks[0].anchor].shape, (Shape{169, 32, 9}));
+  options.product_turn_operations = 1000;  // a processor
+  for (const Task& task : schedule_of(y, options, graph).tasks) EXPECT_NE(task.kind, TaskKind::product);
+}
+
 // Invocations share the terms where a unit has few workgroups.
 TEST(Product, SmallConvolutionsAreInSlices) {
   EXPECT_GT(convolution_tile({32, 64, 9, 9}, {64, 64, 3, 3}, {}).slices, 1);

@@ -70,7 +70,12 @@ std::vector<AxisGroup> reshape_groups(const Shape& from, const Shape& to) {
 class Arranger {
  public:
   Arranger(Graph& graph, FusionRequest& request, const FusionOptions& options)
-      : graph_(graph), request_(request), options_(options), values_(graph.nodes.size()) {}
+      : graph_(graph),
+        request_(request),
+        options_(options),
+        learns_(!request.updates.empty()),
+        half_values_(options.half_values && !learns_),
+        values_(graph.nodes.size()) {}
 
   std::int64_t run() {
     find_products();
@@ -81,6 +86,9 @@ class Arranger {
     std::vector<NodeIndex> new_index(graph_.nodes.size(), -1);
     for (NodeIndex root : graph_.roots) new_index[at(root)] = plain(root);
     for (const GraphOutput& output : request_.outputs) new_index[at(output.node)] = plain(output.node);
+    for (const GraphUpdate& update : request_.updates)
+      for (const NodeIndex node : {update.value, update.rows, update.own_rows})
+        if (node >= 0) new_index[at(node)] = plain(node);
     for (NodeIndex input : request_.inputs)
       if (input >= 0) new_index[at(input)] = plain(input);
     leave_out_unread(new_index);
@@ -102,9 +110,30 @@ class Arranger {
     return left;
   }
 
+  // The graph's own memory. In programs that learn also what pads it: the kernel of a gradient with strides.
+  std::vector<std::uint8_t> find_weights() const {
+    std::vector<std::uint8_t> result = graph_.own_memory();
+    for (NodeIndex i = 0; i < graph_.size() && learns_; ++i)
+      if (const GraphNode& node = graph_[i]; node.op == Op::pad || node.kind() == OpKind::view)
+        result[at(i)] = result[at(node.inputs[0])];
+    return result;
+  }
+
+  // Whether the product reads windows of an image of whole eights of channels: all of a program's readers of
+  // such an image, which are gradients too, then load eight at a time.
+  bool has_windows_of_eights(NodeIndex right) const {
+    if (graph_[right].op != Op::reshape || graph_[graph_[right].inputs[0]].op != Op::permute) return false;
+    const GraphNode& turned = graph_[graph_[right].inputs[0]];
+    NodeIndex node = turned.inputs[0];
+    while (graph_[node].kind() == OpKind::view && graph_[node].op != Op::window)
+      node = graph_[node].inputs[0];
+    return graph_[node].op == Op::window && turned.shape.rank() >= 3 &&
+           turned.shape[turned.shape.rank() - 3] % 8 == 0;
+  }
+
   // Weights on the left and computed columns on the right: a convolution.
   void find_products() {
-    const std::vector<std::uint8_t> is_weight = graph_.own_memory();
+    const std::vector<std::uint8_t> is_weight = find_weights();
     chosen_.assign(graph_.nodes.size(), 0);
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       const GraphNode& node = graph_[i];
@@ -113,7 +142,8 @@ class Arranger {
       chosen_[at(i)] = left >= 0 && is_weight[at(left)] && !is_weight[at(node.inputs[1])] &&
                        graph_[left].dtype == DType::float32 &&
                        graph_[node.inputs[1]].dtype == DType::float32 &&
-                       node.shape[node.shape.rank() - 2] % 4 == 0;
+                       node.shape[node.shape.rank() - 2] % (learns_ ? 8 : 4) == 0 &&
+                       (!learns_ || has_windows_of_eights(node.inputs[1]));
     }
   }
 
@@ -130,7 +160,7 @@ class Arranger {
       const GraphNode& node = graph_[i];
       const bool windows = node.op == Op::pad || node.op == Op::window;
       if (chosen_[at(i)]) feeds[at(node.inputs[1])] = 1;
-      if (passes_elements(node) && (feeds[at(i)] || (windows && options_.half_values)))
+      if (passes_elements(node) && (feeds[at(i)] || (windows && half_values_)))
         for (NodeIndex input : node.inputs) feeds[at(input)] = 1;
       rounds_[at(i)] = feeds[at(i)] && node.dtype == DType::float32 && !passes_elements(node) &&
                        node.op != Op::constant && node.op != Op::full;
@@ -256,7 +286,7 @@ class Arranger {
     }
     value.half = cast(index, DType::float16);
     const bool is_program_memory = graph_[old].kind() == OpKind::leaf;
-    if (options_.half_values && !is_program_memory) value.full = value.plain = -1;
+    if (half_values_ && !is_program_memory) value.full = value.plain = -1;
   }
 
   // make: the same view of an arranged input.
@@ -265,8 +295,7 @@ class Arranger {
     Arranged& value = values_[at(old)];
     value.order = std::move(order);
     if (may_be_half && input.half >= 0) value.half = make(input.half);
-    if (value.half < 0 || (!options_.half_values && input.full >= 0))
-      value.full = make(full(graph_[old].inputs[0]));
+    if (value.half < 0 || (!half_values_ && input.full >= 0)) value.full = make(full(graph_[old].inputs[0]));
   }
 
   void arrange_view(NodeIndex i) {
@@ -274,7 +303,9 @@ class Arranger {
     const Arranged input = values_[at(node.inputs[0])];
     if (node.op == Op::reshape) return arrange_reshape(i, input);
     AxisOrder order = input.order;
-    if (node.op == Op::permute) {
+    // The result of another product, such as a gradient of weights, has its axes in the order of its reader.
+    const bool is_arranged = !learns_ || !is_unchanged(input.order) || input.half >= 0;
+    if (node.op == Op::permute && is_arranged) {
       for (int& axis : order) axis = static_cast<int>(std::ranges::find(node.ints, axis) - node.ints.begin());
       return keep_view(i, order, input, true, [](NodeIndex index) { return index; });
     }
@@ -287,7 +318,7 @@ class Arranger {
         for (std::size_t part : {0u, 1u}) copy.ints[2 * p + part] = node.ints[2 * at(order[p]) + part];
     }
     copy.shape = shape_in_order(node.shape, order);
-    const bool exact = node.op != Op::pad || options_.half_values || is_half(node.floats[0]);
+    const bool exact = node.op != Op::pad || half_values_ || is_half(node.floats[0]);
     keep_view(i, order, input, exact, [&](NodeIndex index) {
       copy.inputs = {index};
       copy.dtype = nodes_[at(index)].dtype;
@@ -354,7 +385,7 @@ class Arranger {
     };
     values_[at(i)].order = order;
     if (halves) values_[at(i)].half = join(true);
-    if (!halves || !options_.half_values) values_[at(i)].full = join(false);
+    if (!halves || !half_values_) values_[at(i)].full = join(false);
   }
 
   // [places of all images, terms] x [terms, channels].
@@ -532,6 +563,8 @@ class Arranger {
   Graph& graph_;
   FusionRequest& request_;
   const FusionOptions& options_;
+  const bool learns_;
+  const bool half_values_;                     // FusionOptions::half_values; gradients stay float32
   std::vector<Arranged> values_;               // per old node
   std::vector<std::uint8_t> chosen_, rounds_;  // per old node: products to turn; values to round
   std::vector<GraphNode> nodes_;
@@ -542,7 +575,7 @@ class Arranger {
 std::string arrange_channels_last(Graph& graph, FusionRequest& request, const FusionOptions& options) {
   const bool is_named =
       std::ranges::any_of(graph.nodes, [](const GraphNode& node) { return node.shape.is_named(); });
-  if (!request.updates.empty() || is_named) return {};
+  if (is_named) return {};
   const std::int64_t products = Arranger(graph, request, options).run();
   if (products == 0) return {};
   return "channels last: " + std::to_string(products) + " products of places by channels read float16";

@@ -18,8 +18,12 @@
 
 namespace imprint::graph {
 
-// For programs without updates and without named extents. Renumbers the nodes. Returns a line for the log;
-// empty if there is no such product.
+// A program with updates learns, or so it is taken: there only convolutions of whole eights of channels are
+// turned, and with them the gradients by their images, which are convolutions too. The gradients of weights
+// then find both operands in eights. Values keep float32 beside the copies that products read.
+//
+// For programs without named extents. Renumbers the nodes. Returns a line for the log; empty if there is no
+// such product.
 std::string arrange_channels_last(Graph& graph, FusionRequest& request, const FusionOptions& options);
 
 }  // namespace imprint::graph

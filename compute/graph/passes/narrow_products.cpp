@@ -8,6 +8,7 @@
 
 #include "compute/graph/passes/narrow_constants.h"
 #include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/product.h"
 #include "compute/graph/schedule/region.h"
 #include "compute/tensor/pages/library_page.h"
 
@@ -107,7 +108,8 @@ class RoundedValues {
   bool serves_rounded_only(NodeIndex value) {
     return !kept_.contains(value) && std::ranges::all_of(consumers_of(value), [&](NodeIndex consumer) {
       const GraphNode& node = graph_[consumer];
-      return chosen_[at(consumer)] || node.op == Op::reduce_sum ||
+      const bool rounds = node.op == Op::cast && node.dtype == DType::float16;
+      return chosen_[at(consumer)] || rounds || node.op == Op::reduce_sum ||
              (keeps_all(graph_, node) && serves_rounded_only(consumer));
     });
   }
@@ -121,7 +123,9 @@ class RoundedValues {
 
 class Narrower {
  public:
-  Narrower(Graph& graph, FusionRequest& request) : graph_(graph), request_(request) {}
+  // has_arranged_images: of a program that learns (channels_last.h).
+  Narrower(Graph& graph, FusionRequest& request, bool has_arranged_images)
+      : graph_(graph), request_(request), has_arranged_images_(has_arranged_images) {}
 
   // tiled: products that stay in kernels of their own.
   void run(const std::vector<std::uint8_t>& chosen, const std::vector<std::uint8_t>& tiled) {
@@ -143,7 +147,11 @@ class Narrower {
       node.stays_tiled = node.stays_tiled || tiled[at(i)];
       const bool is_rounded = rounded.is_stored_rounded(i);
       if (is_rounded) node.dtype = DType::float16;
+      const NodeIndex source = node.op == Op::cast && node.dtype == DType::float16 ? node.inputs[0] : -1;
       new_index.push_back(add(std::move(node)));
+      // Products turned before (channels_last.h) read a copy that others can share.
+      if (source >= 0 && nodes_[at(source)].dtype == DType::float32)
+        narrowed_.emplace(source, new_index.back());
       if (is_rounded) {
         if (graph_[i].op == Op::page) pages.emplace(i, new_index.back());
         new_index.back() =
@@ -164,8 +172,35 @@ class Narrower {
 
   // A view with no fewer elements than what is rounded, so rounding can happen before or after it.
   bool is_as_small_behind(const GraphNode& node) const {
-    return rearranges(node) && (whole_.contains(node.inputs[0]) ||
-                                nodes_[at(node.inputs[0])].element_count() <= node.element_count());
+    return rearranges(node) && !joins_scattered(node) &&
+           (whole_.contains(node.inputs[0]) ||
+            nodes_[at(node.inputs[0])].element_count() <= node.element_count());
+  }
+
+  // Whether a reshape joins axes that lie apart in memory, such as an image whose channels are last that a
+  // linear layer reads: rounded behind it, the copy is in the layer's order.
+  bool joins_scattered(const GraphNode& reshape) const {
+    if (!has_arranged_images_ || reshape.op != Op::reshape) return false;
+    const GraphNode& turned = nodes_[at(reshape.inputs[0])];
+    if (turned.op != Op::permute) return false;
+    NodeIndex source = turned.inputs[0];
+    for (; rearranges(nodes_[at(source)]); source = nodes_[at(source)].inputs[0])
+      if (nodes_[at(source)].op == Op::window) return false;
+    if (nodes_[at(source)].kind() == OpKind::leaf) return false;
+    const Shape& whole = nodes_[at(turned.inputs[0])].shape;
+    int from = 0;
+    for (std::int64_t extent : reshape.shape.extents()) {
+      std::int64_t next = -1;  // axis of the source that lies behind the last one
+      for (; extent > 1 && from < turned.shape.rank(); ++from) {
+        if (turned.shape[from] == 1) continue;
+        if (extent % turned.shape[from] != 0) return false;
+        if (next >= 0 && turned.ints[at(from)] != next) return true;
+        extent /= turned.shape[from];
+        next = turned.ints[at(from)] + 1;
+        while (next < whole.rank() && whole[static_cast<int>(next)] == 1) ++next;
+      }
+    }
+    return false;
   }
 
   // The value as float16, rounded where it has the fewest elements. Products that read it through different
@@ -195,10 +230,35 @@ class Narrower {
 
   Graph& graph_;
   FusionRequest& request_;
+  const bool has_arranged_images_;
   std::vector<GraphNode> nodes_;
   std::unordered_map<NodeIndex, NodeIndex> narrowed_;  // by index of the new nodes
   std::set<NodeIndex> whole_;                          // RoundedValues::is_whole, of the new nodes
 };
+
+// Values that have a rounded copy, arranged for products before (channels_last.h).
+std::vector<std::uint8_t> values_with_copies(const Graph& graph) {
+  std::vector<std::uint8_t> result(graph.nodes.size(), 0);
+  for (const GraphNode& node : graph.nodes)
+    if (node.op == Op::cast && node.dtype == DType::float16) result[at(node.inputs[0])] = 1;
+  return result;
+}
+
+// Whether matrix units are faster for the product of a program that learns: windows of images that are not
+// arranged are packed one by one.
+bool serves_learning(const Graph& graph, NodeIndex product, const std::vector<std::uint8_t>& has_copy,
+                     const FusionOptions& options) {
+  const bool is_arranged = std::ranges::any_of(graph[product].inputs, [&](NodeIndex input) {
+    bool windows = false;
+    while (!(windows && has_copy[at(input)])) {
+      if (!rearranges(graph[input])) return false;
+      windows = windows || graph[input].op == Op::window;
+      input = graph[input].inputs[0];
+    }
+    return true;
+  });
+  return is_arranged || packing_is_faster(graph, product, options);
+}
 
 }  // namespace
 
@@ -212,16 +272,22 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
   for (std::size_t r = 0; r < nodes_of.size(); ++r)
     suits.push_back(suits_matrix_units(graph, found, static_cast<std::int32_t>(r), nodes_of[r], options));
   std::vector<std::uint8_t> chosen(graph.nodes.size(), 0), tiled(graph.nodes.size(), 0);
+  const bool learns = !request.updates.empty();
+  const std::vector<std::uint8_t> has_copy = values_with_copies(graph);
   std::int64_t products = 0;
   for (NodeIndex i = 0; i < graph.size(); ++i) {
     const GraphNode& node = graph[i];
     if (node.op != Op::matmul) continue;
     ++products;
     const std::int32_t region = found.region_of.empty() ? -1 : found.region_of[at(i)];
-    const bool serves = region < 0 ? wants_tiles(graph, i, options) : suits[at(region)] != 0;
-    chosen[at(i)] = serves && std::ranges::all_of(node.inputs, [&](NodeIndex input) {
-                      return graph[input].dtype == DType::float32;
-                    });
+    const Shape& shape = node.shape;
+    const bool serves = region < 0
+                            ? wants_tiles(graph, i, options) &&
+                                  fills_tiles(shape[shape.rank() - 2], shape[shape.rank() - 1], 1, options)
+                            : suits[at(region)] != 0;
+    chosen[at(i)] = serves && (region >= 0 || !learns || serves_learning(graph, i, has_copy, options)) &&
+                    std::ranges::all_of(
+                        node.inputs, [&](NodeIndex input) { return graph[input].dtype == DType::float32; });
   }
   // Programs that do not train have the tiles of convolutions (product.h).
   for (NodeIndex i = 0; i < graph.size() && options.channels_last && request.updates.empty(); ++i)
@@ -229,7 +295,8 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
   const std::int64_t narrowed = std::ranges::count(chosen, 1);
   const bool has_pages =
       std::ranges::any_of(graph.nodes, [](const GraphNode& node) { return !eights_of(node).empty(); });
-  if (narrowed > 0 || has_pages) Narrower(graph, request).run(chosen, tiled);
+  if (narrowed > 0 || has_pages)
+    Narrower(graph, request, learns && std::ranges::count(has_copy, 1) > 0).run(chosen, tiled);
   return "mixed precision: " + std::to_string(narrowed) + " of " + std::to_string(products) +
          " products read float16";
 }

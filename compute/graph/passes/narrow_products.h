@@ -10,6 +10,9 @@
 // Inputs that a page's kernel reads as float16 are narrowed too (LibraryPage::eights). Such a kernel stores a
 // float32 output as float16 if all its readers round it.
 //
+// In a program with updates, products of windows that matrix units would pack one by one are narrowed only
+// where that is faster (packing_is_faster).
+//
 // Not narrowed:
 // - sums of products, elementwise operations, folds, softmax, norms and losses; but the sum of a value that
 //   else only rounded operands read, such as a bias's gradient, adds up the rounded copy;

@@ -166,14 +166,16 @@ class PageExpansion {
   }
 
   // Products whose terms are those of several batches, one after the other, and their sum: as many as
-  // workgroups fill the device.
+  // workgroups fill the device. One that suits tiles is split later (product_split.h).
   Tensor product_over_batches(NodeIndex index, NodeIndex product) const {
     const GraphNode& node = graph_[product];
     const int rank = node.shape.rank();
     const std::int64_t rows = node.shape[rank - 2], columns = node.shape[rank - 1],
                        terms = fold_length(graph_, product), batch = node.element_count() / (rows * columns);
     std::int64_t parts = 1;
-    while (batch % (2 * parts) == 0 && 2 * parts * rows * columns <= 4 * options_.fill_groups) parts *= 2;
+    const bool suits_tiles = fills_tiles(rows, columns, batch * terms, options_);
+    while (!suits_tiles && batch % (2 * parts) == 0 && 2 * parts * rows * columns <= 4 * options_.fill_groups)
+      parts *= 2;
     const std::int64_t own = batch / parts;
     const Tensor left = permute(reshape(placeholder(node.inputs[0], 0), {parts, own, rows, terms}),
                                 {0, 2, 1, 3}),

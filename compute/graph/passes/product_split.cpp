@@ -30,10 +30,16 @@ class ProductSplitter {
       return 1;
     if (patches_are_faster(graph_, index, options_)) return 1;
     const bool halves = graph_[node.inputs[0]].dtype == DType::float16;
-    const Stretched kind = !options_.matrix_units || !halves ? Stretched::tiles
-                           : node.stays_tiled                ? Stretched::places
-                                                             : Stretched::on_matrix_units;
-    return product_stretches(product_shape(graph_, index), options_, kind);
+    const ProductShape shape = product_shape(graph_, index);
+    const Stretched kind = is_narrow(shape)                    ? Stretched::narrow
+                           : !options_.matrix_units || !halves ? Stretched::tiles
+                           : node.stays_tiled                  ? Stretched::places
+                                                               : Stretched::on_matrix_units;
+    return product_stretches(shape, options_, kind);
+  }
+
+  bool is_narrow(const ProductShape& shape) const {
+    return !fills_tiles(shape.rows, shape.columns, 1, options_);
   }
 
   // node: the product with renumbered inputs. Stretches become an outermost axis. A separate product handles
@@ -77,7 +83,9 @@ class ProductSplitter {
       partial.append(extent);
       whole.append(extent);
     }
-    const NodeIndex products = made(Op::matmul, node.dtype, partial, {stretched(0), stretched(1)}, {});
+    GraphNode parts{Op::matmul, node.dtype, partial, {stretched(0), stretched(1)}, {}, {}, node.source};
+    parts.stays_tiled = is_narrow(product_shape(graph_, old));  // tiles are right for its parts too
+    const NodeIndex products = rewriter_.add(std::move(parts), old);
     NodeIndex sum = made(Op::reduce_sum, node.dtype, whole, {products}, {0});
     if (rest > 0) {
       const NodeIndex last = made(Op::matmul, node.dtype, node.shape,

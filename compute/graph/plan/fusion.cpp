@@ -31,7 +31,8 @@ void tighten(RegionLimits& limits, const RegionSplit& split, std::span<const Fus
     const bool large = region.nodes > 4 * static_cast<std::int64_t>(options.region_part_nodes);
     if ((smaller == 0 || large) && region.products > 1) {
       cut.insert(region.uncut());
-      limit = {2 * region.parts, {}};
+      // Products may lie so close together that there were fewer cuts than asked for.
+      limit = {2 * (2 * region.parts > limit.parts ? region.parts : limit.parts), {}};
       continue;
     }
     limit.row_blocks[region.part] = smaller;

@@ -123,12 +123,21 @@ bool wants_columns(const Graph& graph, NodeIndex index, const FusionOptions& opt
          static_cast<int>(node.ints.size()) < node.shape.rank();
 }
 
+bool fills_tiles(std::int64_t rows, std::int64_t columns, std::int64_t terms, const FusionOptions& options) {
+  constexpr std::int64_t kLeast = 16, kLeastOfMany = 8, kMany = 8192;  // rows or columns; terms
+  // On a GPU stretches of very many terms fill the units, even if their tiles are half empty.
+  const bool is_deep = options.product_turn_operations == 0 && terms >= kMany;
+  return std::min(rows, columns) >= (is_deep ? kLeastOfMany : kLeast);
+}
+
 bool wants_tiles(const Graph& graph, NodeIndex index, const FusionOptions& options) {
   const GraphNode& node = graph[index];
   if (node.op != Op::matmul) return false;
+  if (node.stays_tiled) return true;
   const int rank = node.shape.rank();
-  return node.element_count() * fold_length(graph, index) >= options.product_operations &&
-         node.shape[rank - 2] >= 16 && node.shape[rank - 1] >= 16;
+  const std::int64_t terms = fold_length(graph, index);
+  return node.element_count() * terms >= options.product_operations &&
+         fills_tiles(node.shape[rank - 2], node.shape[rank - 1], terms, options);
 }
 
 namespace {

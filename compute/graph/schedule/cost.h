@@ -38,6 +38,8 @@ bool wants_group(const Graph& graph, NodeIndex index, const FusionOptions& optio
 // Whether each workgroup should reduce several neighbouring outputs of a reduction over outermost axes. Lanes
 // then read neighbouring elements.
 bool wants_columns(const Graph& graph, NodeIndex index, const FusionOptions& options);
+// Whether tiles of such a product are full enough, or its terms can be split over many of them.
+bool fills_tiles(std::int64_t rows, std::int64_t columns, std::int64_t terms, const FusionOptions& options);
 bool wants_tiles(const Graph& graph, NodeIndex index, const FusionOptions& options);
 
 // Whether the node is one short sum of partial results. The workgroup of a map then folds it once for all its

@@ -22,6 +22,7 @@ constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 3.0, 2};
 // units share.
 constexpr double kLaunchCycles = 5000, kBytesPerCycle = 16;
 constexpr std::int64_t kLeastDepth = 1024, kLeastStretch = 64, kStretchStep = 32;  // terms
+constexpr std::int64_t kFoldedAtOnce = 1 << 16;  // partial results; folds of more are split (fold_split.h)
 
 // Tiles on matrix units, through GL_KHR_cooperative_matrix and GL_NV_cooperative_matrix2. Figures are
 // relative to the device's arithmetic without matrix units. `ragged`: for partial tiles of a workgroup's
@@ -477,10 +478,12 @@ std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& o
   const bool waits = kind == Stretched::tiles && options.product_turn_operations == 0 &&
                      shape.depth >= kManyTerms && tile_count(shape, kTiles[2].tile) <= options.region_groups;
   double least = (waits ? kWaits : kKeep) * cycles_in_stretches(shape, 1, options, kind);
-  // Places: only stretches that leave no rest, if there can be such.
-  const bool by_one = kind == Stretched::places && shape.depth % kStretchStep == 0;
-  for (std::int64_t stretches = 2;
-       stretches <= options.fill_groups && shape.depth / stretches >= kLeastStretch;
+  // Places and narrow products: only stretches that leave no rest, if there can be such.
+  const bool is_narrow = kind == Stretched::narrow,
+             by_one = (kind == Stretched::places || is_narrow) && shape.depth % kStretchStep == 0;
+  const std::int64_t most =
+      is_narrow ? kFoldedAtOnce / (shape.batch * shape.rows * shape.columns) : options.fill_groups;
+  for (std::int64_t stretches = 2; stretches <= most && shape.depth / stretches >= kLeastStretch;
        stretches = by_one ? stretches + 1 : 2 * stretches) {
     if (by_one && shape.depth / kStretchStep % stretches != 0) continue;
     if (const double cost = cycles_in_stretches(shape, stretches, options, kind); cost < least) {
@@ -524,6 +527,21 @@ bool patches_are_faster(const Graph& graph, NodeIndex matmul, const FusionOption
     const std::optional<double> cost = cycles_of_patches(graph, matmul, measured, options);
     return cost && kLaunchCycles + *cost < others;
   });
+}
+
+bool packing_is_faster(const Graph& graph, NodeIndex matmul, const FusionOptions& options) {
+  // Cycles of a workgroup, on an H200: eight loads after another fill a vector. Three workgroups on a unit
+  // hide their latency from each other.
+  constexpr double kStart = 12000, kTurn = 6000, kResident = 3;
+  const ProductShape shape = product_shape(graph, matmul);
+  if (!shape.of_windows || !options.matrix_units) return true;
+  if (patches_are_faster(graph, matmul, options)) return false;
+  const ProductTile tile =
+      shape.rows <= 64 ? ProductTile{64, 128, 32, 8, 8, MatrixUnits::subgroup} : kMatrixUnitTile;
+  const double turns = std::ceil(static_cast<double>(shape.depth) / tile.depth),
+               rounds = std::ceil(static_cast<double>(tile_count(shape, tile)) / kResident /
+                                  static_cast<double>(options.region_groups));
+  return rounds * (kStart + turns * kTurn) < cycles_of_tiles(shape, options, false);
 }
 
 bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options) {

@@ -61,6 +61,10 @@ std::int64_t workgroup_count(const Graph& graph, NodeIndex matmul, const Product
 // Whether patches are faster than every other tile, and than stretches of terms.
 bool patches_are_faster(const Graph& graph, NodeIndex matmul, const FusionOptions& options);
 
+// Whether matrix units are faster for a product whose windows they do not load eight at a time. True for
+// products without windows, and where there are no such units.
+bool packing_is_faster(const Graph& graph, NodeIndex matmul, const FusionOptions& options);
+
 // Shared memory of a workgroup that computes such a tile.
 std::int64_t product_shared_bytes(const ProductTile& tile);
 
@@ -89,8 +93,9 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph,
                                               const FusionOptions& options);
 
 // How the parts of a split product are computed: in tiles without matrix units, with kMatrixUnitTile, or as
-// places by channels (channels_last.h), with the tile on matrix units that suits best.
-enum class Stretched : std::uint8_t { tiles, on_matrix_units, places };
+// places by channels (channels_last.h), with the tile on matrix units that suits best. narrow: in tiles that
+// are half empty (fills_tiles), in so few parts that one fold adds them up.
+enum class Stretched : std::uint8_t { tiles, narrow, on_matrix_units, places };
 // Number of equal stretches of the terms to multiply in parallel, for another kernel to sum; 1: no split.
 std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, Stretched kind);
 // Terms per stretch: a multiple of 32, so that vector-aligned operands stay aligned, or less than 32 if a
