@@ -5,60 +5,89 @@
 //   FOURS 0: element(i). FOURS 1: four_elements(line, four), and keep_four(four, states) for keep().
 // A line is LENGTH elements that are INNER apart; LINES lines. A workgroup takes a chunk of TILES tiles of
 // COLUMNS lines; each invocation takes RUN elements of a tile: SLICES of them share a line. Elements that do
-// not come in fours pass through shared memory, so that neighbours load neighbouring elements.
+// not come in fours pass through shared memory, so that neighbours load neighbouring elements. SIDES parts of
+// a tile lie one after the other, and each invocation has a slice of each.
 
-const int kTileRows = SLICES * RUN, kEnds = SLICES * COLUMNS;
+const int kTileRows = SLICES * RUN, kEnds = SLICES * COLUMNS, kPart = RUN / SIDES;
 const int kFew = min(16, SLICES);               // slices whose ends one invocation combines
 const int kKnots = (SLICES + kFew - 1) / kFew;  // of a line
 #if FOURS == 0
 shared State tile[kTileRows * COLUMNS + (kTileRows * COLUMNS) / 32 + 1];
 #endif
-shared State ends[kEnds + kEnds / 16 + 1], knots[kKnots * COLUMNS];
+shared State ends[(kEnds + kEnds / 16 + 1) * SIDES], knots[kKnots * COLUMNS * SIDES];
+#if TOTALS == 0 && CHUNKS > 1
+// Each slice combines a share of the totals of the chunks before this one, and one invocation those of kFew.
+shared State shares[kEnds + kEnds / 16 + 1], share_knots[kKnots * COLUMNS];
+#endif
 
 // Neighbours of one invocation lie in different banks.
 int padded(int i) { return i + i / 32; }
-int end_of(int lane) { return lane + lane / 16; }
+int padded_16(int i) { return i + i / 16; }
+int end_of(int lane) { return padded_16(lane) * SIDES; }
 
 int element_of(int line, int step) {
   int position = REVERSE == 1 ? LENGTH - 1 - step : step;
   return line / INNER * (LENGTH * INNER) + position * INNER + line % INNER;
 }
 
-// `own` is a slice's combination. Then ends[] has that of the slices before it among its kFew, and knots[]
-// that of each kFew.
-void combine_slices(int lane, State own) {
-  ends[end_of(lane)] = own;
+// `own` are the combinations of an invocation's slices, one of each part. Then ends[] has that of the slices
+// before it among its kFew, and knots[] that of each kFew.
+void combine_slices(int lane, State own[SIDES]) {
+  [[unroll]] for (int side = 0; side < SIDES; ++side) ends[end_of(lane) + side] = own[side];
   barrier();
   if (lane < kEnds / kFew) {
-    State few[kFew], sum = identity();
-    [[unroll]] for (int k = 0; k < kFew; ++k) few[k] = ends[end_of(lane * kFew + k)];
-    [[unroll]] for (int k = 0; k < kFew; ++k) {
-      ends[end_of(lane * kFew + k)] = sum;
-      sum = combine(sum, few[k]);
+    State few[kFew * SIDES];
+    [[unroll]] for (int k = 0; k < kFew * SIDES; ++k) few[k] =
+        ends[end_of(lane * kFew + k / SIDES) + k % SIDES];
+    [[unroll]] for (int side = 0; side < SIDES; ++side) {
+      State sum = identity();
+      [[unroll]] for (int k = 0; k < kFew; ++k) {
+        ends[end_of(lane * kFew + k) + side] = sum;
+        sum = combine(sum, few[k * SIDES + side]);
+      }
+      knots[lane * SIDES + side] = sum;
     }
-    knots[lane] = sum;
   }
+#if TOTALS == 0 && CHUNKS > 1
+  int other = lane - kEnds / 2;  // other invocations at the same time
+  if (other >= 0 && other < kEnds / kFew) {
+    State sum = identity();
+    [[unroll]] for (int k = 0; k < kFew; ++k) sum = combine(sum, shares[padded_16(other * kFew + k)]);
+    share_knots[other] = sum;
+  }
+#endif
   barrier();
 }
 
-// The combination of a line's first `count` knots.
-State combined_knots(int column, int count) {
+// The combination of the first `count` knots of a line's part.
+State combined_knots(int column, int side, int count) {
   State sum = identity();
   [[unroll]] for (int k = 0; k < kKnots; ++k) {
-    State next = knots[column * kKnots + k];
+    State next = knots[(column * kKnots + k) * SIDES + side];
     if (k < count) sum = combine(sum, next);
   }
   return sum;
 }
 
-// TOGETHER loads wait at the same time.
+// The combination of all parts.
+State combined_parts(int column) {
+  State sum = identity();
+  [[unroll]] for (int side = 0; side < SIDES; ++side) sum =
+      combine(sum, combined_knots(column, side, kKnots));
+  return sum;
+}
+
 #if FOURS == 1
+bool is_within(int step, int line) {
+  return (CHUNKS * TILES * kTileRows == LENGTH || step < LENGTH) && (LINES % COLUMNS == 0 || line < LINES);
+}
+
+// TOGETHER loads wait at the same time.
 void load_run(out State run[RUN], int first, int line, int slice, int lane) {
   [[unroll]] for (int k = 0; k < RUN; k += 4) {
-    int step = first + slice * RUN + k;
+    int step = first + (k / 4 * SLICES + slice) * 4;
     State four[4] = State[4](identity(), identity(), identity(), identity());
-    if (step < LENGTH && line < LINES)
-      four = four_elements(line, (REVERSE == 1 ? LENGTH - 4 - step : step) / 4);
+    if (is_within(step, line)) four = four_elements(line, (REVERSE == 1 ? LENGTH - 4 - step : step) / 4);
     [[unroll]] for (int c = 0; c < 4; ++c) run[k + c] = four[REVERSE == 1 ? 3 - c : c];
   }
 }
@@ -90,10 +119,10 @@ void load_run(out State run[RUN], int first, int line, int slice, int lane) {
 #if TOTALS == 0 && FOURS == 1
 void keep_run(State run[RUN], int first, int line, int slice, int lane) {
   [[unroll]] for (int k = 0; k < RUN; k += 4) {
-    int step = first + slice * RUN + k;
+    int step = first + (k / 4 * SLICES + slice) * 4;
     State four[4];
     [[unroll]] for (int c = 0; c < 4; ++c) four[c] = run[k + (REVERSE == 1 ? 3 - c : c)];
-    if (step < LENGTH && line < LINES)
+    if (is_within(step, line))
       keep_four((line * LENGTH + (REVERSE == 1 ? LENGTH - 4 - step : step)) / 4, four);
   }
 }
@@ -112,17 +141,20 @@ void keep_run(State run[RUN], int first, int line, int slice, int lane) {
 #endif
 
 #if TOTALS == 0 && CHUNKS > 1
-// The combination of the chunks before this one.
-State combined_chunks(int chunk, int line, int slice, int lane) {
+// The combination of a slice's share of the totals before.
+State share_of(int chunk, int line, int slice) {
   const int kShare = (CHUNKS + SLICES - 1) / SLICES;
   State own = identity();
   [[unroll]] for (int n = 0; n < kShare; ++n) {
     int k = slice * kShare + n;
     if (k < chunk) own = combine(own, chunk_total(min(line, LINES - 1) * CHUNKS + k));
   }
-  combine_slices(lane, own);
-  State sum = combined_knots(lane / SLICES, kKnots);
-  barrier();
+  return own;
+}
+
+State combined_shares(int column) {
+  State sum = identity();
+  [[unroll]] for (int k = 0; k < kKnots; ++k) sum = combine(sum, share_knots[column * kKnots + k]);
   return sum;
 }
 #endif
@@ -133,23 +165,34 @@ void imp_page(int group) {
   State carry = identity();
   for (int turn = 0; turn < TILES; ++turn) {
     int first = (chunk * TILES + turn) * kTileRows;
-    State run[RUN], sum = identity();
+    State run[RUN], sums[SIDES];
     load_run(run, first, line, slice, lane);
 #if TOTALS == 0 && CHUNKS > 1
-    if (turn == 0) carry = combined_chunks(chunk, line, slice, lane);
+    if (turn == 0) shares[padded_16(lane)] = share_of(chunk, line, slice);
 #endif
-    [[unroll]] for (int k = 0; k < RUN; ++k) sum = combine(sum, run[k]);
-    combine_slices(lane, sum);
+    [[unroll]] for (int side = 0; side < SIDES; ++side) {
+      sums[side] = identity();
+      [[unroll]] for (int k = 0; k < kPart; ++k) sums[side] = combine(sums[side], run[side * kPart + k]);
+    }
+    combine_slices(lane, sums);
+#if TOTALS == 0 && CHUNKS > 1
+    if (turn == 0) carry = combined_shares(column);
+#endif
 #if TOTALS == 0
-    State before = combine(carry, combine(combined_knots(column, slice / kFew), ends[end_of(lane)]));
-    [[unroll]] for (int k = 0; k < RUN; ++k) {
-      State after = combine(before, run[k]);
-      run[k] = EXCLUSIVE == 1 ? before : after;
-      before = after;
+    [[unroll]] for (int side = 0; side < SIDES; ++side) {
+      State inside = combine(combined_knots(column, side, slice / kFew), ends[end_of(lane) + side]);
+      State before = combine(carry, inside);
+      [[unroll]] for (int k = side * kPart; k < (side + 1) * kPart; ++k) {
+        State after = combine(before, run[k]);
+        run[k] = EXCLUSIVE == 1 ? before : after;
+        before = after;
+      }
+      if (side + 1 < SIDES || turn + 1 < TILES) carry = combine(carry, combined_knots(column, side, kKnots));
     }
     keep_run(run, first, line, slice, lane);
+#else
+    carry = combine(carry, combined_parts(column));
 #endif
-    if (TOTALS == 1 || turn + 1 < TILES) carry = combine(carry, combined_knots(column, kKnots));
     barrier();
   }
 #if TOTALS == 1

@@ -102,7 +102,7 @@ std::string prelude(ScanKind kind, DType dtype) {
 // How a scan is spread over workgroups (shaders/pages/scan.glsl).
 struct Layout {
   std::int64_t length = 1, inner = 1, lines = 1;
-  std::int64_t run = 8, together = 1, slices = 1, columns = 1, chunks = 1, tiles = 1;
+  std::int64_t run = 8, sides = 1, together = 1, slices = 1, columns = 1, chunks = 1, tiles = 1;
   bool fours = false;  // elements come four at a time
 
   std::int64_t groups() const { return (lines + columns - 1) / columns * chunks; }
@@ -120,7 +120,8 @@ Layout layout_of(ScanKind kind, const Tensor& input, int axis, const PageLimits&
       !is_extreme && input.dtype() == DType::float32 && axis == shape.rank() - 1 && layout.length % 4 == 0;
   for (int k = axis + 1; k < shape.rank(); ++k) layout.inner *= shape[k];
   layout.lines = shape.element_count() / layout.length;
-  layout.run = has_two_values || layout.fours ? 4 : 8;
+  if (layout.fours && !has_two_values) layout.sides = 4;
+  layout.run = layout.fours ? 4 * layout.sides : has_two_values ? 4 : 8;
   layout.together = limits.processor ? 1 : layout.run;
   const auto power = [](std::int64_t count) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
@@ -134,9 +135,9 @@ Layout layout_of(ScanKind kind, const Tensor& input, int axis, const PageLimits&
   layout.columns = std::min(invocations / layout.slices, power(layout.lines));
   const std::int64_t tiles = pieces_of(layout.length, layout.slices * layout.run),
                      blocks = pieces_of(layout.lines, layout.columns);
-  // Chunks fill the device; a few tiles are not worth a second kernel. Those of fours are the smallest.
-  const std::int64_t few = layout.fours && !has_two_values ? 8 : 4,
-                     most = std::max<std::int64_t>(1, few / 2 * limits.groups / blocks);
+  // Chunks fill the device; a few tiles are not worth a second kernel.
+  const std::int64_t few = has_two_values ? 4 : 32 / layout.run,
+                     most = std::max<std::int64_t>(1, few * limits.groups / 2 / blocks);
   layout.tiles = tiles <= few ? tiles : pieces_of(tiles, most);
   layout.chunks = pieces_of(tiles, layout.tiles);
   return layout;
@@ -150,7 +151,7 @@ LibraryPage page_of(ScanKind kind, DType dtype, const ScanOptions& options, cons
                     {"LINES", layout.lines},   {"RUN", layout.run},          {"TOGETHER", layout.together},
                     {"SLICES", layout.slices}, {"COLUMNS", layout.columns},  {"CHUNKS", layout.chunks},
                     {"TILES", layout.tiles},   {"REVERSE", options.reverse}, {"EXCLUSIVE", options.exclusive},
-                    {"FOURS", layout.fours}};
+                    {"FOURS", layout.fours},   {"SIDES", layout.sides}};
   page.glsl = prelude(kind, dtype);
   page.includes = {"special_values"};
   page.shader = "pages/scan";
