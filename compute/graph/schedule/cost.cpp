@@ -245,7 +245,7 @@ double work_of(const Graph& graph, NodeIndex index) {
 }  // namespace
 
 std::vector<std::uint8_t> pads_of_windows(const Graph& graph) {
-  // What reads each node behind views, and whether that is not only through windows.
+  // Flags per node say what reads it behind views, and whether a reader is no window.
   constexpr std::uint8_t kValue = 1, kProduct = 2, kDirect = 4;
   std::vector<std::uint8_t> readers(graph.nodes.size(), 0), found(graph.nodes.size(), 0);
   for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
