@@ -157,10 +157,11 @@ LearnerEnd::Offer Member::Parts::take_steps(std::uint32_t source, std::span<cons
   return LearnerEnd::Offer::damaged;
 }
 
-// The game's worlds stand still: its agents ask for nothing, and the frame is for a learn step alone.
+// The game's worlds stand still: its agents ask for nothing, and the frame begins a learn step alone. Without
+// a budget no part of it runs early: the drain of the exchange runs it whole, in less time than in two parts.
 void Member::Parts::run_frame() {
   constexpr std::uint64_t kFirstFrame = std::uint64_t{1} << 40;  // after all of the game's own
-  constexpr std::uint32_t kBudgetUs = 1'000'000'000;
+  constexpr std::uint32_t kBudgetUs = 0;
   imp_frame_info info = imp_frame_info_init();
   info.frame = kFirstFrame + frames;
   info.time_s = 1e9 + static_cast<double>(frames++) / 60;
