@@ -339,6 +339,8 @@ void copy_all_rows(const CopyRows& c) {
 
 #include "compute/cpu/kernel_products.h"
 
+#include "compute/cpu/kernel_patches.h"
+
 namespace imprint::cpu {
 namespace {
 
@@ -407,8 +409,9 @@ void fold_windows(const WindowFold& w) {
 namespace imprint::cpu {
 
 extern const KernelSet IMPRINT_KERNEL_SET;
-const KernelSet IMPRINT_KERNEL_SET = {kSetName,     find_elementwise, find_fold_run, find_product,
-                                      find_relu,    add_number,       copy_run,      copy_all_rows,
-                                      fold_windows, kWholeKernels};
+static_assert(24 % kTileRows == 0);
+const KernelSet IMPRINT_KERNEL_SET = {
+    kSetName, find_elementwise, find_fold_run, find_product,  kTileRows,    find_relu,   add_number,
+    copy_run, copy_all_rows,    fold_windows,  kWholeKernels, read_patches, write_places};
 
 }  // namespace imprint::cpu

@@ -190,7 +190,8 @@ inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels,
                            bool first) {
   std::int64_t row = 0;
   const auto take = [&]<int Rows>() {
-    const float* rows = a + row * m.a_row;
+    const float* rows =
+        m.a_tile == 0 ? a + row * m.a_row : a + row / kTileRows * m.a_tile + row % kTileRows * m.a_row;
     float* to = c + row * m.c_row;
     for (int i = 0; i < count; to += panels[i++].columns)
       if (panels[i].columns <= kHalf)

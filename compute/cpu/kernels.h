@@ -28,6 +28,9 @@ struct Matmul {
   std::int64_t rows = 0, depth = 0, columns = 0;
   std::int64_t a_row = 0, a_depth = 0, b_depth = 0, b_column = 0, c_row = 0;
   float* scratch = nullptr;
+  // From the first of tile_rows rows of a to the next first; 0: they are a_row apart. The rows of a tile side
+  // by side are one stream.
+  std::int64_t a_tile = 0;
   // Windows of images: row k of b starts at b_rows[k], and its columns are runs of b_run, whose offsets in
   // the row are b_runs. The first column is first_column of those. Null: rows b_depth apart, of one run.
   const std::int64_t* b_rows = nullptr;
@@ -78,19 +81,44 @@ struct WindowFold {
   bool largest = false;  // without factors
 };
 
+// Patches of 4 x 4 elements, two columns apart, from four rows of an image (graph/schedule/winograd.h): 16
+// transformed values each, `plane` apart. Both kernels work on whole vectors of 16 patches: values and
+// scratch have room for them.
+inline constexpr std::int64_t patch_scratch(std::int64_t patches) {  // elements
+  return 4 * (2 * ((patches + 15) / 16 * 16) + 16);
+}
+struct PatchRow {
+  const float* rows[4] = {};
+  std::int64_t columns = 0;  // of the rows; zeros follow
+  std::int64_t patches = 0;
+  float* values = nullptr;
+  std::int64_t plane = 0;
+  float* scratch = nullptr;
+};
+// The results of such patches, after the products of their values: two rows, or one and null.
+struct PlaceRow {
+  const float* values = nullptr;
+  std::int64_t plane = 0, patches = 0;
+  float* rows[2] = {};
+  std::int64_t columns = 0;  // of the rows
+};
+
 struct KernelSet {
   const char* name;  // of the instruction set
   // operand: the dtype of the first operand; for where, of the branches. Null: no such kernel.
   Elementwise (*elementwise)(Op op, DType operand, DType result);
   FoldRun (*fold_run)(Op op, DType operand);  // of IMPRINT_FOLD_OPS
   void (*matmul)(const Matmul& arguments);
-  Elementwise relu;  // of floats: x <= 0 ? 0 : x, in one pass
+  std::int64_t tile_rows;  // of matmul: a divisor of 24
+  Elementwise relu;        // of floats: x <= 0 ? 0 : x, in one pass
   // result[i] = x[i] + number, or its relu. The result may be x.
   void (*add_number)(const float* x, float number, bool relu, float* result, std::int64_t count);
   CopyRun copy_run;
   void (*copy_rows)(const CopyRows& arguments);
   void (*window_fold)(const WindowFold& arguments);
   WholeKernels whole;
+  void (*read_patches)(const PatchRow& arguments);
+  void (*write_places)(const PlaceRow& arguments);
 };
 
 // The set for the widest vectors of this CPU. Any thread.

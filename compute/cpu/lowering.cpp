@@ -73,6 +73,8 @@ Result<> Lowering::lower(const Task& task) {
   if (task.kind == TaskKind::region)
     return make_error(ErrorCode::internal, "found a row-local region in a schedule for the CPU");
   task_ = &task;
+  IMPRINT_ASSIGN(const bool is_copy, keep_constant(task));
+  if (is_copy) return {};
   // Rows first: their inputs may be overwritten by the chain, and their targets are not read by the task.
   for (const Store& store : task.stores)
     if (store.row_indices >= 0) IMPRINT_CHECK(store_rows(store));
@@ -94,6 +96,19 @@ Result<> Lowering::lower(const Task& task) {
   for (const Store& store : task.stores)
     if (store.row_indices < 0) pack(store, targets[target++]);
   return {};
+}
+
+// A constant in another layout, as a convolution reads it, is copied once.
+Result<bool> Lowering::keep_constant(const Task& task) {
+  if (task.stores.size() != 1 || task.kind == TaskKind::page) return false;
+  const Store& store = task.stores[0];
+  if (store.row_indices >= 0 || store.place.kind != PlaceKind::temporary) return false;
+  if (graph_[store.node].kind() != OpKind::view) return false;
+  if (schedule_.place[at(graph_.without_views(store.node))].kind != PlaceKind::constant) return false;
+  IMPRINT_ASSIGN(const Strided source, find(graph_[store.node].inputs[0]));
+  const auto copy = constant_copy(source, graph_[store.node].shape);
+  if (copy) buffer_of_place_[key_of(store.place)] = copy->buffer;
+  return copy.has_value();
 }
 
 Result<> Lowering::store_rows(const Store& store) {
@@ -214,10 +229,18 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
 Result<> Lowering::compute_product(NodeIndex node, std::int32_t into) {
   const NodeIndex of_left = graph_[node].inputs[0], of_right = graph_[node].inputs[1];
   IMPRINT_ASSIGN(const auto windows, find_windows(of_right));
+  const std::size_t copies = executable_.constant_copies_.size();
+  const std::uint64_t before = executable_.constant_copy_bytes_;
   IMPRINT_ASSIGN(const Strided left, find(of_left));
+  const std::uint64_t copied = executable_.constant_copy_bytes_ - before;
   if (windows) {
-    auto whole = find_whole(of_left, left, true);
-    add_product(node, product_step(left, *windows, into, kernels_, product_options(node, std::move(whole))),
+    ProductOptions options = product_options(node, find_whole(of_left, left, true));
+    if (find_patches(of_left, left, *windows, options) && executable_.constant_copies_.size() > copies) {
+      executable_.constant_copy_bytes_ -= copied;
+      executable_.constant_copies_.resize(copies);  // it was made for this product
+      forget(of_left);
+    }
+    add_product(node, product_step(left, *windows, into, kernels_, options),
                 std::array{into, left.buffer, windows->matrices.buffer});
     return {};
   }
@@ -352,11 +375,13 @@ Result<> Lowering::compute_concat(NodeIndex node, std::int32_t into) {
   const GraphNode& entry = graph_[node];
   const int axis = static_cast<int>(entry.ints[0]);
   Strided part = row_major(into, entry.shape);
+  const std::int32_t before = std::exchange(assembled_, into);
   for (NodeIndex input : entry.inputs) {
     part.shape = graph_[input].shape;
     IMPRINT_CHECK(compute_into(input, part));
     part.offset += part.strides[at(axis)] * part.shape[axis];
   }
+  assembled_ = before;
   return {};
 }
 
@@ -393,6 +418,10 @@ std::optional<Strided> Lowering::constant_copy(const Strided& from, const Shape&
   return to;
 }
 
+void Lowering::forget(NodeIndex node) {
+  for (; graph_[node].kind() == OpKind::view; node = graph_[node].inputs[0]) computed_.erase(node);
+}
+
 std::shared_ptr<const WholeOperand> Lowering::find_whole(NodeIndex node, const Strided& operand, bool left) {
   if (!constants_.contains(operand.buffer)) return nullptr;
   const auto [known, fresh] = whole_.try_emplace({node, left});
@@ -401,6 +430,21 @@ std::shared_ptr<const WholeOperand> Lowering::find_whole(NodeIndex node, const S
   known->second = whole_operand(buffer, operand, left, kernels_);
   if (known->second) executable_.constant_copy_bytes_ += known->second->numbers.size() * sizeof(std::int32_t);
   return known->second;
+}
+
+bool Lowering::find_patches(NodeIndex node, const Strided& left, const WindowMatrix& windows,
+                            ProductOptions& options) {
+  const UsedProduct& used = options.used;
+  if (options.whole || used.elements.extent >= 0 || used.depth.extent >= 0) return false;
+  if (!constants_.contains(left.buffer)) return false;
+  const auto* const buffer = reinterpret_cast<const float*>(executable_.buffers_[at(left.buffer)]);
+  auto& known = patches_[node];
+  options.patches = PatchOperand::make(buffer, left, windows, kernels_, known);
+  if (!options.patches) return false;
+  if (options.patches != known) executable_.constant_copy_bytes_ += options.patches->bytes();
+  known = options.patches;
+  workspace_ = std::max(workspace_, known->scratch());
+  return true;
 }
 
 Result<std::optional<WindowMatrix>> Lowering::find_windows(NodeIndex node) {

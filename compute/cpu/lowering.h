@@ -28,6 +28,7 @@ class Lowering {
   friend class ChainBuilder;
 
   Result<> lower(const graph::Task& task);
+  Result<bool> keep_constant(const graph::Task& task);
   Result<> store_rows(const graph::Store& store);
 
   // ---- values ----
@@ -52,8 +53,12 @@ class Lowering {
   Result<> compute_into(graph::NodeIndex node, const Strided& to);
   // A copy that is made once, if it is of a constant.
   std::optional<Strided> constant_copy(const Strided& from, const Shape& shape);
+  void forget(graph::NodeIndex node);  // where a view is
   // The operand of a product, if it is a constant of whole numbers: one for all products that read it.
   std::shared_ptr<const WholeOperand> find_whole(graph::NodeIndex node, const Strided& operand, bool left);
+  // Sets options.patches, if the product is such a convolution.
+  bool find_patches(graph::NodeIndex node, const Strided& left, const WindowMatrix& windows,
+                    ProductOptions& options);
   ProductOptions product_options(graph::NodeIndex node, std::shared_ptr<const WholeOperand> whole) const;
   // Windows of an image that are the right operand of a product.
   Result<std::optional<WindowMatrix>> find_windows(graph::NodeIndex node);
@@ -67,6 +72,9 @@ class Lowering {
   void use_parts(ReduceStep& step, const Shape& source, std::span<const int> order) const;
 
   // ---- memory ----
+  static std::uint64_t key_of(const graph::Place& place) {
+    return static_cast<std::uint64_t>(place.kind) << 32 | static_cast<std::uint32_t>(place.index);
+  }
   std::int32_t buffer_of(const graph::Place& place);
   // Where steps write the value of a store: its place, or arena memory that is packed into it afterwards.
   std::int32_t unpacked_buffer_of(const graph::Store& store);
@@ -83,7 +91,16 @@ class Lowering {
                    std::span<const std::int32_t> buffers);
   void add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers);
   void add_border(const graph::GraphNode& pad, std::unique_ptr<Step> step, std::int32_t into);
+  // A product that computes no chain yet.
+  struct OpenProduct {
+    ProductStep* step = nullptr;
+    std::int32_t index = 0;  // of the step
+    const graph::Task* task = nullptr;
+    bool has_one_reader = false;
+  };
+  bool can_move(const Chain& chain, const OpenProduct& product, std::span<const std::int32_t> buffers) const;
   void use_now(std::span<const std::int32_t> buffers);
+  void use_at(std::span<const std::int32_t> buffers, std::int32_t step);
   // by_size: values of different sizes share no memory. keeps_borders: nor do values with different borders.
   graph::MemoryPlan plan(bool by_size, bool keeps_borders) const;
   Result<> plan_arena(std::uint64_t memory_limit);
@@ -114,12 +131,12 @@ class Lowering {
   std::unordered_set<std::int32_t> constants_;  // buffers
   // By node and side; null: it has other numbers.
   std::map<std::pair<graph::NodeIndex, bool>, std::shared_ptr<const WholeOperand>> whole_;
+  std::unordered_map<graph::NodeIndex, std::shared_ptr<const PatchOperand>> patches_;  // by weights
   std::map<std::vector<std::int64_t>, std::int64_t> border_numbers_;
-  std::vector<SameStep*> borders_;           // in the arena
-  std::int64_t workspace_ = kMatmulScratch;  // elements
-  ProductStep* product_ = nullptr;           // the last step, if it is a product
-  const graph::Task* product_task_ = nullptr;
-  bool product_has_one_reader_ = false;
+  std::vector<SameStep*> borders_;                          // in the arena
+  std::int64_t workspace_ = kMatmulScratch;                 // elements
+  std::unordered_map<std::int32_t, OpenProduct> products_;  // by result
+  std::int32_t assembled_ = -1;                             // the buffer that concat writes, part by part
 };
 
 // Builds one chain: gets its inputs from the lowering and gives each value a register.

@@ -20,9 +20,7 @@ std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / k
 }  // namespace
 
 std::int32_t Lowering::buffer_of(const Place& place) {
-  const std::uint64_t key =
-      static_cast<std::uint64_t>(place.kind) << 32 | static_cast<std::uint32_t>(place.index);
-  const auto [known, fresh] = buffer_of_place_.try_emplace(key, buffer_count_);
+  const auto [known, fresh] = buffer_of_place_.try_emplace(key_of(place), buffer_count_);
   if (!fresh) return known->second;
   if (place.kind == PlaceKind::temporary) return arena_buffer(graph_[place.index].shape);
   const std::int32_t buffer = buffer_count_++;
@@ -84,52 +82,66 @@ std::int32_t Lowering::destination(NodeIndex node) {
 
 void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers) {
   executable_.steps_.push_back(std::move(step));
-  product_ = nullptr;
   use_now(buffers);
 }
 
 void Lowering::add_product(NodeIndex node, std::unique_ptr<ProductStep> step,
                            std::span<const std::int32_t> buffers) {
   if (!step) return;
-  ProductStep* const product = step.get();
-  add(std::move(step), buffers);
-  product_ = product;
-  product_task_ = task_;
   const PlaceKind kind = schedule_.place[at(node)].kind;
-  product_has_one_reader_ =
+  const bool has_one_reader =
       readers_[at(node)] >= 0 && (kind == PlaceKind::none || kind == PlaceKind::temporary);
+  const auto index = static_cast<std::int32_t>(executable_.steps_.size());
+  products_.insert_or_assign(step->result(), OpenProduct{step.get(), index, task_, has_one_reader});
+  add(std::move(step), buffers);
 }
 
-// The chain becomes a part of a product just before it. If that belongs to an earlier task, the chain must
-// not write what a host sees: other work may run between the tasks.
+// The chain becomes a part of the product whose result it reads, if it can.
 void Lowering::add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers) {
   if (chain.count == 0) return;
-  const auto is_intermediate = [&](std::int32_t buffer) {
-    return arena_index_[at(buffer)] >= 0 || !chain.writes(buffer);
-  };
-  const bool is_apart = product_task_ != task_;
-  if (product_ && used.extent < 0 && (!is_apart || std::ranges::all_of(buffers, is_intermediate))) {
-    const std::int32_t result = product_->result();
-    const std::int64_t scratch = kMatmulScratch + chain.scratch;
-    if (product_->take(chain, product_has_one_reader_, is_apart)) {
-      workspace_ = std::max(workspace_, scratch);
-      use_now(buffers);
-      if (product_->result() != result) arena_[at(arena_index_[at(result)])].lifetime.bytes = 0;
-      return;
-    }
+  for (const Register& entry : chain.registers) {
+    const auto found = used.extent < 0 && entry.offset == 0 ? products_.find(entry.buffer) : products_.end();
+    if (found == products_.end()) continue;
+    const OpenProduct product = found->second;
+    const std::int32_t result = found->first;
+    if (!can_move(chain, product, buffers)) continue;
+    const std::int64_t scratch = product.step->scratch() + chain.scratch;
+    if (!product.step->take(chain, product.has_one_reader, product.task != task_)) continue;
+    workspace_ = std::max(workspace_, scratch);
+    use_at(buffers, product.index);
+    products_.erase(found);
+    if (product.step->result() != result) arena_[at(arena_index_[at(result)])].lifetime.bytes = 0;
+    return;
   }
   add(std::make_unique<MapStep>(std::move(chain), used), buffers);
 }
 
+// Whether the chain may run with an earlier product. Steps between must not touch what it reads and writes,
+// except other parts of a value that is put together. If the product belongs to an earlier task, the chain
+// must not write what a host sees: other work may run between the tasks.
+bool Lowering::can_move(const Chain& chain, const OpenProduct& product,
+                        std::span<const std::int32_t> buffers) const {
+  const bool is_next = product.index + 1 == static_cast<std::int32_t>(executable_.steps_.size());
+  return std::ranges::all_of(buffers, [&](std::int32_t buffer) {
+    const bool is_written = chain.writes(buffer), is_own = arena_index_[at(buffer)] >= 0;
+    if (is_next) return is_own || !is_written || product.task == task_;
+    if (!is_own) return !is_written && constants_.contains(buffer);
+    return buffer == assembled_ || arena_[at(arena_index_[at(buffer)])].lifetime.last <= product.index;
+  });
+}
+
 // The last step uses them.
 void Lowering::use_now(std::span<const std::int32_t> buffers) {
-  const auto now = static_cast<std::int32_t>(executable_.steps_.size()) - 1;
+  use_at(buffers, static_cast<std::int32_t>(executable_.steps_.size()) - 1);
+}
+
+void Lowering::use_at(std::span<const std::int32_t> buffers, std::int32_t step) {
   for (const std::int32_t buffer : buffers) {
     const std::int32_t index = arena_index_[at(buffer)];
     if (index < 0) continue;
     Lifetime& lifetime = arena_[at(index)].lifetime;
-    if (lifetime.first < 0) lifetime.first = now;
-    lifetime.last = now;
+    lifetime.first = lifetime.first < 0 ? step : std::min(lifetime.first, step);
+    lifetime.last = std::max(lifetime.last, step);
   }
 }
 

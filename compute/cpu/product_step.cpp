@@ -20,17 +20,12 @@ std::int64_t piece_of(std::int64_t columns, std::int64_t pieces) {
   return ((columns + pieces - 1) / pieces + kTile - 1) / kTile * kTile;
 }
 
-// Where a part begins, at a whole tile.
-std::int64_t begin_of(std::int64_t part, std::int64_t parts, std::int64_t columns) {
-  return part == parts ? columns : (columns * part / parts + kTile / 2) / kTile * kTile;
-}
-
 }  // namespace
 
 // Each part of columns packs the right operand of its columns, and reads all of the left one. Wide products
 // have two for each thread, since another process may take a core.
 ProductParts::ProductParts(const Product& product, std::int64_t matrices, bool has_chain)
-    : matrices_(matrices) {
+    : matrices_(matrices), unit_(kTile) {
   constexpr std::int64_t kLeastRows = 32;  // per packing of the right operand
   const Matmul& one = product.one;
   const std::int64_t threads = std::max<std::int64_t>(product.options.threads / matrices, 1);
@@ -38,6 +33,16 @@ ProductParts::ProductParts(const Product& product, std::int64_t matrices, bool h
   std::int64_t rows = product.options.by_columns && is_wide && one.columns >= one.rows
                           ? 1
                           : std::clamp<std::int64_t>(one.rows / kLeastRows, 1, threads);
+  if (const auto& patches = product.options.patches) {  // all rows read the same patches
+    constexpr std::int64_t kManyRows = 64;
+    unit_ = patches->unit();
+    rows = std::clamp<std::int64_t>(one.rows / kManyRows, 1, threads);
+    columns_ = rows > 1 ? 1 : std::min(threads, patches->patch_rows());
+    const std::int64_t whole = patches->tile_rows();
+    rows_of_part_ = rows > 1 ? ((one.rows + rows - 1) / rows + whole - 1) / whole * whole : one.rows;
+    rows_ = (one.rows + rows_of_part_ - 1) / rows_of_part_;
+    return;
+  }
   const bool by_columns = rows == 1 && threads > 1 && one.columns >= threads * kTile;
   if (by_columns)
     columns_ = is_wide ? 2 * threads : threads;
@@ -59,7 +64,7 @@ void ProductParts::each(Parts parts, const Matmul& one, Use use) const {
     const std::int64_t columns = is_whole ? columns_ : std::min(columns_ - column, left),
                        rows = is_whole ? std::min(rows_ - row, left / columns_) : 1;
     use(matrix, Parts{row * rows_of_part_, std::min(one.rows, (row + rows) * rows_of_part_)},
-        Parts{begin_of(column, columns_, one.columns), begin_of(column + columns, columns_, one.columns)});
+        Parts{begin(column, one.columns), begin(column + columns, one.columns)});
     part += rows * columns;
   }
 }
@@ -75,19 +80,23 @@ std::int64_t ProductStep::work() const {
   return matrices_ * one.rows * one.columns * (one.depth / 8 + 1) + (chain_ ? chain_->work() : 0);
 }
 
+std::int64_t ProductStep::scratch() const {
+  return product_.options.patches ? product_.options.patches->scratch() : kMatmulScratch;
+}
+
 void ProductStep::run(const Memory& memory, Parts parts) const {
   Memory after = memory;
-  after.workspace += kMatmulScratch * sizeof(float);
+  after.workspace += at(scratch()) * sizeof(float);
   if (chain_) chain_->prepare(after);
   const UsedPart used = product_.options.used.elements;
   const std::int64_t used_rows = used.of(memory, matrices_ * product_.one.rows);
   parts_.each(parts, product_.one, [&](std::int64_t matrix, Parts rows, Parts columns) {
     rows.end = std::min(rows.end, used_rows - matrix * product_.one.rows);
     if (rows.begin >= rows.end) return;
-    if (!chain_) return compute(memory, matrix, rows, columns);
+    if (!chain_ && !product_.options.patches) return compute(memory, matrix, rows, columns);
     each_piece(rows, columns, [&](Parts of_rows, Parts of_columns) {
       compute(memory, matrix, of_rows, of_columns);
-      follow(after, matrix, of_rows, of_columns);
+      if (chain_) follow(after, matrix, of_rows, of_columns);
     });
   });
 }
@@ -96,6 +105,11 @@ void ProductStep::run(const Memory& memory, Parts parts) const {
 // right.
 template <class Use>
 void ProductStep::each_piece(Parts rows, Parts columns, Use use) const {
+  if (const auto& patches = product_.options.patches) {
+    for (std::int64_t column = columns.begin; column < columns.end; column += patches->piece())
+      use(rows, Parts{column, std::min(column + patches->piece(), columns.end)});
+    return;
+  }
   constexpr std::int64_t kLeastRows = 256;
   const bool by_rows = product_.options.whole && !product_.options.whole->left;
   const std::int64_t all_rows = rows.end - rows.begin, all_columns = columns.end - columns.begin,
@@ -124,6 +138,11 @@ void ProductStep::compute(const Memory& memory, std::int64_t matrix, Parts rows,
   const auto offset = [&](std::size_t n) {
     return walk.offsets[n] + inner * matrices.strides[n][walk.inner()];
   };
+  if (const auto& patches = product_.options.patches)
+    return patches->compute(memory.data<const float>(product_.b.buffer, product_.b.offset + offset(1)), rows,
+                            columns,
+                            memory.data<float>(product_.into, (matrix * one.rows + rows.begin) * one.columns),
+                            next.scratch, kernels_);
   next.rows = rows.end - rows.begin;
   next.columns = columns.end - columns.begin;
   next.first_column = columns.begin;
@@ -154,7 +173,8 @@ bool ProductStep::take(Chain& chain, bool is_last_reader, bool is_apart) {
   const Matmul& one = product_.one;
   const bool uses_all = product_.options.used.elements.extent < 0 && product_.options.used.depth.extent < 0;
   // Steps after the other task share elements: what threads write by columns would go from core to core.
-  if (is_apart && product_.options.threads > 1 && parts_.are_columns()) return false;
+  if (is_apart && product_.options.threads > 1 && !product_.options.patches && parts_.are_columns())
+    return false;
   if (chain_ || !uses_all || chain.count != matrices_ * one.rows * one.columns) return false;
   const std::int32_t result = chain.register_of(product_.into);
   if (result < 0) return false;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "compute/cpu/patch_product.h"
 #include "compute/cpu/step.h"
 
 namespace imprint::cpu {
@@ -41,9 +42,10 @@ bool whole_product(const WholeOperand& whole, const Matmul& m, std::int64_t firs
                    std::int64_t first_column, const WholeKernels& kernels);
 struct ProductOptions {
   UsedProduct used = {};
-  std::shared_ptr<const WholeOperand> whole = nullptr;  // one of both operands, or null
-  std::int64_t threads = 1;                             // that share the step
-  bool by_columns = false;                              // they share the columns of wide products
+  std::shared_ptr<const WholeOperand> whole = nullptr;    // one of both operands, or null
+  std::shared_ptr<const PatchOperand> patches = nullptr;  // null: a product of windows or a matrix
+  std::int64_t threads = 1;                               // that share the step
+  bool by_columns = false;                                // they share the columns of wide products
 };
 // For all matrices; layouts of a and b over the batch. `one` lacks the pointers.
 struct Product {
@@ -66,7 +68,12 @@ class ProductParts {
   void each(Parts parts, const Matmul& one, Use use) const;
 
  private:
+  // Where a part of the columns begins.
+  std::int64_t begin(std::int64_t part, std::int64_t columns) const {
+    return part == columns_ ? columns : (columns * part / columns_ + unit_ / 2) / unit_ * unit_;
+  }
   std::int64_t matrices_, columns_ = 1, rows_ = 1, rows_of_part_ = 1;
+  std::int64_t unit_;  // of the columns: no part begins inside
 };
 
 class ProductStep : public Step {
@@ -77,7 +84,8 @@ class ProductStep : public Step {
   void run(const Memory& memory, Parts parts) const override;
 
   std::int32_t result() const { return product_.into; }  // buffer
-  // Computes the chain too, in a workspace after kMatmulScratch. False: the chain must be a step of its own.
+  std::int64_t scratch() const;                          // elements, before that of a chain
+  // Computes the chain too, in a workspace after scratch(). False: the chain must be a step of its own.
   // is_last_reader: no other step reads result(), which may then become a buffer of the chain. is_apart: the
   // chain belongs to another task.
   bool take(Chain& chain, bool is_last_reader, bool is_apart);

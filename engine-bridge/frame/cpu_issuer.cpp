@@ -46,6 +46,7 @@ Result<> CpuIssuer::prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stat
   jobs.immediate_issued(work.immediate_count, ticket_, work.issued_frame);
   work.immediate_count = 0;
   work.immediate_us = stats.times.immediate_us = us_since(start_);
+  stats.immediate_us += static_cast<double>(work.immediate_us);
   return {};
 }
 
@@ -68,6 +69,7 @@ void CpuIssuer::run_step(const Step& step, FrameJobs& jobs, ContextStats& stats)
   const float us = us_since(start);
   jobs.cost_of(*learn.program).correct(step.us, us, 1);
   stats.times.learn_us += us;
+  stats.learn_us += static_cast<double>(us);
 }
 
 Result<> CpuIssuer::run_now(const Commands& commands) {

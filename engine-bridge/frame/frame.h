@@ -95,8 +95,9 @@ struct FrameEstimate {
 struct ContextStats {
   std::uint64_t frames = 0, submits = 0, slices = 0, over_budget_frames = 0;
   FrameTimes times;
-  float learn_share = 1;   // of the budget, after the governor
-  float frame_cpu_us = 0;  // wall clock inside the frame calls of the last closed frame
+  double immediate_us = 0, learn_us = 0;  // of all frames whose times are known
+  float learn_share = 1;                  // of the budget, after the governor
+  float frame_cpu_us = 0;                 // wall clock inside the frame calls of the last closed frame
   // Frames in which learning had GPU budget but no CPU time left, and frames that went over cpu_us_per_frame.
   std::uint64_t cpu_deferred_frames = 0, over_cpu_frames = 0;
 };

@@ -172,6 +172,8 @@ void GpuFrame::read_times(vk::Ticket complete, FrameJobs& jobs, ContextStats& st
     const TimedFrame& timed = timed_[times->entry];
     const float learn_us = times->us[1] + times->us[2] + times->us[3];
     stats.times = {timed.frame, times->us[0], learn_us};
+    stats.immediate_us += static_cast<double>(times->us[0]);
+    stats.learn_us += static_cast<double>(learn_us);
     if (times->us[0] + learn_us > timed.budget_us) ++stats.over_budget_frames;
     for (std::uint32_t section = 0; section < GpuTimer::kSections; ++section) {
       if (section == 0 && !timed.immediate_is_known) continue;

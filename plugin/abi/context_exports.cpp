@@ -326,6 +326,8 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
       add(filled.cpu_deferred_frames, found.context.cpu_deferred_frames);
       add(filled.over_cpu_frames, found.context.over_cpu_frames);
       add(filled.evicted_bytes, found.evicted_bytes);
+      add(filled.infer_gpu_sum_us, found.context.immediate_us);
+      add(filled.learn_gpu_sum_us, found.context.learn_us);
     });
     return {};
   });

@@ -42,7 +42,7 @@ static_assert(first<imp_report>(64));
 static_assert(first<imp_missing_feature>(40));
 static_assert(first<imp_estimate>(24));
 static_assert(first<imp_brain_stats>(200));
-static_assert(first<imp_context_stats>(192));
+static_assert(first<imp_context_stats>(208));
 static_assert(first<imp_state_array>(48));
 static_assert(first<imp_shared_learning>(48));
 static_assert(first<imp_curves>(160));

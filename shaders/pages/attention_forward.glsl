@@ -13,8 +13,8 @@ const int kFirst = kOwn, kValues = kOwn + max(kBlock, kScores);
 #endif
 
 // One number of each of the eight invocations that share a row, and all of them.
-#define SHARE(i, number) tiles[kFirst + 2 * (4 * y + (i)) + x / 4][x % 4] = number;
-vec4 shared_half(int row, int half_of_row) { return tiles[kFirst + 2 * row + half_of_row]; }
+#define SHARE(i, number) tiles[kValues + 2 * (4 * y + (i)) + x / 4][x % 4] = number;
+vec4 shared_half(int row, int half_of_row) { return tiles[kValues + 2 * row + half_of_row]; }
 
 void imp_page(int group) {
   int thread = int(gl_LocalInvocationID.x), x = column_of(thread), y = row_of(thread);
@@ -58,10 +58,8 @@ void imp_page(int group) {
       own_most[i] = scores[i * kAcross];
       [[unroll]] for (int j = 1; j < kAcross; ++j) own_most[i] = max(own_most[i], scores[i * kAcross + j]);
     }
-    barrier();
     [[unroll]] for (int i = 0; i < 4; ++i)
-        SHARE(i, max(max(own_most[i].x, own_most[i].y), max(own_most[i].z, own_most[i].w)))
-            KEEP(kValues, values, BLOCK) barrier();
+        SHARE(i, max(max(own_most[i].x, own_most[i].y), max(own_most[i].z, own_most[i].w))) barrier();
     [[unroll]] for (int i = 0; i < 4; ++i) {
       vec4 most = max(shared_half(4 * y + i, 0), shared_half(4 * y + i, 1));
       float now = max(largest[i], max(max(most.x, most.y), max(most.z, most.w)));
@@ -84,8 +82,9 @@ void imp_page(int group) {
         scores[i * kAcross + j] = weights;
       }
     }
-    barrier();
     KEEP_SCORES(kFirst, scores)
+    barrier();
+    KEEP(kValues, values, BLOCK)
     barrier();
     if (n_block + 1 < blocks) FETCH(keys, 1, key_base, first_key + BLOCK, KEYS, BLOCK)
     SCORE_PRODUCTS(result, kFirst, kValues, 0)

@@ -54,17 +54,17 @@ const int kTurns = min(TILE / 4, 8) - 1;
   (4 * (column) + c < EXTENT ? imp_load_##k(((base) + (row)) * EXTENT + 4 * (column) + c) : 0.0)
 #endif
 
-// Loads an invocation's share of `rows` rows of input k, from row `first` of those that begin at row `base`.
-// Outside of `count` rows they are 0. Early, since other work hides the latency.
-#define FETCH(into, k, base, first, count, rows)                                               \
-  {                                                                                            \
-    PLACE_ROWS(k, base)                                                                        \
-    [[unroll]] for (int n = 0; n < (rows)*COLUMNS / kInvocations; ++n) {                       \
-      int at = n * kInvocations + thread, row = (first) + at / COLUMNS, column = at % COLUMNS; \
-      into[n] = row < (count) && (4 * COLUMNS == EXTENT || 4 * column < EXTENT)                \
-                    ? LOAD_FOUR(k, base, row, column)                                          \
-                    : vec4(0.0);                                                               \
-    }                                                                                          \
+// Loads an invocation's share of `rows` rows of input k, from row `first`, a multiple of `rows`, of those
+// that begin at row `base`. Outside of `count` rows they are 0. Early, since other work hides the latency.
+#define FETCH(into, k, base, first, count, rows)                                                           \
+  {                                                                                                        \
+    PLACE_ROWS(k, base)                                                                                    \
+    [[unroll]] for (int n = 0; n < (rows)*COLUMNS / kInvocations; ++n) {                                   \
+      int at = n * kInvocations + thread, row = (first) + at / COLUMNS, column = at % COLUMNS;             \
+      into[n] = ((count) % (rows) == 0 || row < (count)) && (4 * COLUMNS == EXTENT || 4 * column < EXTENT) \
+                    ? LOAD_FOUR(k, base, row, column)                                                      \
+                    : vec4(0.0);                                                                           \
+    }                                                                                                      \
   }
 
 #define KEEP(tile, from, rows)                                       \
@@ -139,7 +139,8 @@ bool sees(int query, int key) {
 }
 // Whether all queries of a tile see all keys of a tile.
 bool sees_all(int query, int key) {
-  return key + kKeyRows <= KEYS && query + kQueryRows <= QUERIES &&
+  return (KEYS % kKeyRows == 0 || key + kKeyRows <= KEYS) &&
+         (QUERIES % kQueryRows == 0 || query + kQueryRows <= QUERIES) &&
          (CAUSAL == 0 || key + kKeyRows - 1 <= query + KEYS - QUERIES);
 }
 

@@ -124,10 +124,13 @@ TEST_F(FrameTest, AFrameThatInfersNothingTakesNoTimeForIt) {
   begin();
   ASSERT_WORKS(agent.observe(seen));
   end();
+  const double sum_us = context.stats().value.infer_gpu_sum_us;
   EXPECT_GT(context.stats().value.infer_gpu_us, 0);
+  EXPECT_GE(sum_us, context.stats().value.infer_gpu_us);
   begin();
   end();
   EXPECT_EQ(context.stats().value.infer_gpu_us, 0);
+  EXPECT_EQ(context.stats().value.infer_gpu_sum_us, sum_us);
 }
 
 // 40 MiB: more than a block of the memory pool, so that the test notices an allocation in a frame.

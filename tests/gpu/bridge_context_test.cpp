@@ -276,8 +276,25 @@ TEST_F(ContextTest, TimesArrive) {
   EXPECT_EQ(stats.times.frame, 7u);
   EXPECT_GT(stats.times.immediate_us, 0);
   EXPECT_GT(stats.times.learn_us, 0);
+  EXPECT_FLOAT_EQ(static_cast<float>(stats.immediate_us), stats.times.immediate_us);
+  EXPECT_FLOAT_EQ(static_cast<float>(stats.learn_us), stats.times.learn_us);
   EXPECT_EQ(stats.frames, 2u);
   EXPECT_GT(stats.frame_cpu_us, 0);
+
+  // Frames that complete together show the times of the newest one. The sums have them all.
+  for (const std::uint32_t slot : {0u, 1u}) {
+    model_->fill(slot, 1);
+    begin_frame(9 + slot);
+    ASSERT_TRUE(context().enqueue(learn(slot, 9 + slot)));
+    ASSERT_TRUE(context().submit(kFromBudget));
+    ASSERT_TRUE(context().frame_end());
+  }
+  wait();
+  begin_frame(11);
+  end_frame();
+  const ContextStats together = context().stats();
+  EXPECT_EQ(together.times.frame, 10u);
+  EXPECT_GT(together.learn_us - stats.learn_us, together.times.learn_us * 1.001);
 }
 
 TEST_F(ContextTest, ReadbacksRunAmongTheImmediateJobs) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -14,6 +15,8 @@
 
 #include "compute/base/at.h"
 #include "compute/base/philox.h"
+#include "compute/cpu/patch_product.h"
+#include "compute/cpu/product_step.h"
 
 namespace imprint::cpu {
 
@@ -218,6 +221,86 @@ struct Function {
   double low, high;        // of the arguments
   double relative = 3e-7;  // error
 };
+
+// A convolution of 3 x 3, [rows, 9 channels] x windows of [channels, height + 2, width + 2], computed in
+// parts.
+struct PatchCase {
+  std::int64_t rows, channels, height, width;
+  std::vector<float> weights = numbers(rows * 9 * channels, 3),
+                     image = numbers(channels * (height + 2) * (width + 2), 5);
+
+  static std::vector<float> numbers(std::int64_t count, std::uint32_t stream) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < count; ++i)
+      values.push_back(2 * uniform_of(philox({static_cast<std::uint32_t>(i), stream, 0, 0}, {1, 2})[0]) - 1);
+    return values;
+  }
+  Strided left() const { return {0, 0, Shape{rows, 9 * channels}, {9 * channels, 1}}; }
+  WindowMatrix windows() const {
+    const std::int64_t pitch = width + 2, plane = pitch * (height + 2);
+    WindowMatrix made{.depth = 9 * channels, .columns = height * width, .run = width};
+    for (std::int64_t k = 0; k < made.depth; ++k)
+      made.rows.push_back(k % channels * plane + k / channels / 3 * pitch + k / channels % 3);
+    for (std::int64_t y = 0; y < height; ++y) made.runs.push_back(y * pitch);
+    return made;
+  }
+  std::vector<float> found(const KernelSet& set, bool by_rows) const {
+    const auto operand = PatchOperand::make(weights.data(), left(), windows(), set);
+    std::vector<float> c(at(rows * height * width), kNaN),
+        scratch(operand ? at(operand->scratch()) : 0, kNaN);
+    if (!operand) return c;
+    const std::int64_t step = by_rows ? operand->tile_rows() : rows,
+                       few = by_rows ? operand->piece() : operand->unit();
+    for (std::int64_t row = 0; row < rows; row += step)
+      for (std::int64_t column = 0; column < height * width; column += few)
+        operand->compute(image.data(), {row, std::min(row + step, rows)},
+                         {column, std::min(column + few, height * width)}, c.data() + row * height * width,
+                         scratch.data(), set);
+    return c;
+  }
+  double expected(std::int64_t row, std::int64_t column) const {
+    const WindowMatrix of = windows();
+    double sum = 0;
+    for (std::int64_t k = 0; k < of.depth; ++k)
+      sum += static_cast<double>(weights[at(row * of.depth + k)]) *
+             image[at(of.rows[at(k)] + of.runs[at(column / width)] + column % width)];
+    return sum;
+  }
+};
+
+TEST(CpuKernels, PatchesAreTheSameBitsAndRight) {
+  for (const PatchCase& one : {PatchCase{16, 16, 12, 12}, PatchCase{50, 17, 13, 11},
+                               PatchCase{24, 130, 7, 45}, PatchCase{17, 33, 57, 58}}) {
+    const std::vector<float> first = one.found(kBaselineKernels, false);
+    for (const KernelSet* set : sets_of_this_cpu())
+      for (const bool by_rows : {false, true})
+        EXPECT_EQ(bits_of(first.data(), first.size()), bits_of(one.found(*set, by_rows).data(), first.size()))
+            << set->name << " " << one.height << " x " << one.width;
+    for (std::size_t i = 0; i < first.size(); i += 13) {
+      const auto places = static_cast<std::size_t>(one.height * one.width);
+      ASSERT_NEAR(first[i],
+                  one.expected(static_cast<std::int64_t>(i / places), static_cast<std::int64_t>(i % places)),
+                  2e-5)
+          << one.height << " x " << one.width << " at " << i;
+    }
+  }
+}
+
+// Windows with another stride, small images and few channels are plain products.
+TEST(CpuKernels, PatchesAreOfWindowsOfThree) {
+  const PatchCase one{16, 16, 12, 12};
+  const auto is_made = [&](const Strided& left, const WindowMatrix& windows) {
+    return PatchOperand::make(one.weights.data(), left, windows, kBaselineKernels) != nullptr;
+  };
+  EXPECT_TRUE(is_made(one.left(), one.windows()));
+  WindowMatrix strided = one.windows(), moved = one.windows();
+  strided.column = 2;
+  moved.rows.back() += 1;
+  EXPECT_FALSE(is_made(one.left(), strided));
+  EXPECT_FALSE(is_made(one.left(), moved));
+  for (const PatchCase& other : {PatchCase{16, 8, 12, 12}, PatchCase{8, 16, 12, 12}, PatchCase{16, 16, 4, 4}})
+    EXPECT_FALSE(is_made(other.left(), other.windows()));
+}
 
 TEST(CpuKernels, FunctionsAreRightOverTheirRange) {
   const Function functions[] = {{Op::exp, std::exp, -87, 88},

@@ -7,6 +7,7 @@
 
 #include "compute/program/program.h"
 #include "compute/program/run.h"
+#include "compute/tensor/composites/images.h"
 #include "compute/program/runtime.h"
 
 namespace imprint {
@@ -73,6 +74,21 @@ TEST(CpuMemory, AConstantThatProductsReadTurnedIsCopiedOnce) {
   Tensor last = x;
   for (int step = 0; step < 32; ++step) last = tanh(matmul(last, transpose(weights)));
   const auto runtime = Runtime::create_on_cpu({}, 4 * kBytes);
+  const auto program =
+      Program::compile(*runtime, {.name = "steps", .inputs = {x}, .outputs = {last}, .slot_count = 1});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+}
+
+// Convolutions of 3 x 3 keep transformed weights, 16 values for 9, instead of others.
+TEST(CpuMemory, TransformedWeightsOfAConvolutionAreKeptOnce) {
+  constexpr std::int64_t kChannels = 128;
+  constexpr std::size_t kBytes = kChannels * kChannels * 9 * sizeof(float);
+  const std::vector<float> numbers(static_cast<std::size_t>(kChannels * kChannels * 9), 0.01f);
+  const Tensor x = input("x", {1, kChannels, 12, 12}),
+               weights = Tensor::from(numbers, {kChannels, kChannels, 3, 3});
+  Tensor last = x;
+  for (int step = 0; step < 8; ++step) last = tanh(convolution(last, weights, Tensor(), {.padding = 1}));
+  const auto runtime = Runtime::create_on_cpu({}, 5 * kBytes);
   const auto program =
       Program::compile(*runtime, {.name = "steps", .inputs = {x}, .outputs = {last}, .slot_count = 1});
   EXPECT_TRUE(program.ok()) << program.error().message;

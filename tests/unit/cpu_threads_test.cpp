@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -30,6 +31,7 @@ std::vector<Tensor> some_results(const Tensor& image, const Tensor& rows) {
   const Tensor order = cast(remainder(rows * 1000, 37.0f) + 37.0f, DType::int32);
   return {relu(image) * 2 + tanh(image),
           convolution(image, weight({24, 5, 3, 3}), weight({24}), {.padding = 1}),
+          convolution(convolution(image, weight({130, 5, 1, 1}), {}), weight({131, 130, 3, 3}), {}) + 1,
           convolution(image, weight({5, 1, 3, 3}), {}, {.stride = 2, .padding = 1, .groups = 5}),
           convolution(slice(slice(slice(image, 0, 0, 1), 2, 0, 16), 3, 0, 16), weight({24, 5, 3, 3}), {}),
           convolution(slice(slice(slice(image, 0, 0, 1), 2, 0, 9), 3, 0, 9), weight({32, 5, 3, 3}), {}),
@@ -156,6 +158,30 @@ TEST(CpuThreads, AProductAndItsReaderAreOneStep) {
   auto two = readers_on(*runtime, readers, {readers.each()[3]});
   ASSERT_TRUE(two.ok()) << two.error().message;
   EXPECT_THAT(two->explain(), testing::HasSubstr("2 kernels of 2 steps"));
+}
+
+// Values that are joined are computed with their products, though another product is between.
+TEST(CpuThreads, PartsOfAJoinedValueAreStepsOfTheirProducts) {
+  const auto weight = [](const Shape& shape) { return Tensor::from(some_values(shape).floats, shape); };
+  const Tensor x = input("x", {96, 700}), joined = input("joined", {128, 700});
+  const Tensor first = relu(matmul(weight({64, 96}), x)), second = tanh(matmul(transpose(weight({96, 64})), x));
+  const auto after = [&](const Tensor& both) { return matmul(weight({32, 128}), both); };
+  const auto runtime = Runtime::create_on_cpu({}, 0, {.count = 2});
+  Session session(*runtime);
+  auto whole = Program::compile(
+      *runtime, {.name = "whole", .inputs = {x}, .outputs = {after(concat({first, second}, 0))}});
+  auto parts = Program::compile(*runtime, {.name = "parts", .inputs = {x}, .outputs = {first, second}});
+  auto rest = Program::compile(*runtime, {.name = "rest", .inputs = {joined}, .outputs = {after(joined)}});
+  ASSERT_TRUE(whole.ok() && parts.ok() && rest.ok());
+  EXPECT_THAT(whole->explain(), testing::HasSubstr("of 3 steps"));
+  const std::vector given{some_values(x.shape())};
+  auto found = session.run(*whole, given), each = session.run(*parts, given);
+  ASSERT_TRUE(found.ok() && each.ok());
+  HostTensor both = some_values(joined.shape());
+  std::ranges::copy((*each)[1].floats, std::ranges::copy((*each)[0].floats, both.floats.begin()).out);
+  auto expected = session.run(*rest, std::vector{both});
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  EXPECT_EQ((*found)[0].floats, (*expected)[0].floats);
 }
 
 // A chain may write what the product reads: then it waits for all of it.

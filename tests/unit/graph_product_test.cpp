@@ -132,6 +132,12 @@ TEST(Product, LargeConvolutionsOfThreeAreOfPatches) {
   EXPECT_FALSE(convolution_tile({64, 64, 32, 32}, {64, 64, 3, 3}, {.padding = 1}, 49152, true).of_patches);
 }
 
+// Windows of one element lie side by side: a convolution of 1 x 1 is a layer's product.
+TEST(Product, ConvolutionsOfOneElementHaveTheTilesOfLayers) {
+  EXPECT_EQ(convolution_tile({32, 256, 28, 28}, {256, 256, 1, 1}, {}),
+            tile_of({1, 256, 32 * 784, 256}, 49152, 1024));
+}
+
 // Invocations share the terms where a unit has few workgroups.
 TEST(Product, SmallConvolutionsAreInSlices) {
   EXPECT_GT(convolution_tile({32, 64, 9, 9}, {64, 64, 3, 3}, {}).slices, 1);

@@ -146,10 +146,17 @@ TEST(AttentionMatrices, AreForMixedProgramsAndEvenWidths) {
   }
 }
 
-// In float32 few scores of narrow heads are never stored either; those of wider heads are.
-TEST(AttentionTiles, NarrowHeadsStoreNoScores) {
-  for (const auto& [extent, kernel_count] : {std::pair(24, 2u), {64, 0u}}) {
-    const Attended attended({2, 8, 128, extent}, {2, 4, 128, extent}, true);
+// In float32 few scores of narrow heads are never stored either, nor many of causal heads; those of other
+// heads are.
+TEST(AttentionTiles, NarrowHeadsAndManyCausalScoresAreNotStored) {
+  struct Case {
+    std::int64_t batch, steps, extent;
+    bool causal;
+    std::size_t kernel_count;
+  };
+  for (const auto& [batch, steps, extent, causal, kernel_count] :
+       {Case{2, 128, 24, true, 2}, {2, 128, 64, true, 0}, {16, 256, 64, true, 2}, {16, 256, 64, false, 0}}) {
+    const Attended attended({batch, 8, steps, extent}, {batch, 4, steps, extent}, causal);
     const std::vector<DispatchSource> dispatches =
         build_attention(attended.outputs(), MatrixDialect::nv, false);
     const std::vector<std::string> kernels = attention_kernels(dispatches);

@@ -217,6 +217,7 @@ void Member::Parts::start() {
   read_league();
   print_devices();
   minibatches = first_minibatches = stats().minibatches;
+  first_learned_us = learning_us();
   first_decisions = learned_decisions();
   first_steps = steps;
   begin_worlds();
@@ -472,11 +473,9 @@ void Member::Parts::make_checkpoint() {
 
 void Member::Parts::print_learning_time() {
   const std::uint64_t learned = stats().minibatches - first_minibatches;
-  if (measured_frame == 0 || learned == 0 || settings.report_period_s <= 0) return;
-  // Its learn steps end in other frames, and most of them are not measured.
-  if (replays) return;
-  std::printf("learning of rank 0: %.1f us of the device per minibatch\n",
-              learned_us / static_cast<double>(learned));
+  const double us = learning_us() - first_learned_us;
+  if (us <= 0 || learned == 0 || settings.report_period_s <= 0) return;
+  std::printf("learning of rank 0: %.1f us of the device per minibatch\n", us / static_cast<double>(learned));
 }
 
 void Member::Parts::finish() {
@@ -546,7 +545,6 @@ bool Member::Parts::frame() {
     finish();
     return false;
   }
-  note_learning_time();
   if (stats().minibatches == minibatches) return true;
   if (++learn_steps < settings.exchange_period) {
     drain();  // the same number of steps between exchanges, however fast the device is

@@ -167,7 +167,6 @@ void Member::Parts::run_frame() {
   must(api->frame_begin(context, &info));
   must(api->frame_submit(context, kBudgetUs));
   must(api->frame_end(context));
-  note_learning_time();
 }
 
 void Member::Parts::send_weights() {

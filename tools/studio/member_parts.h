@@ -74,12 +74,10 @@ struct Member::Parts {
   }
   void write_state() { must(api->tools->brain_set_state(brain, state.data(), state.size())); }
 
-  // After each frame: the GPU's time of learning, by timestamps.
-  void note_learning_time() {
+  double learning_us() {  // of the device, so far
     imp_context_stats found = imp_context_stats_init();
     must(api->tools->context_get_stats(context, &found));
-    if (found.measured_frame != measured_frame) learned_us += static_cast<double>(found.learn_gpu_us);
-    measured_frame = found.measured_frame;
+    return found.learn_gpu_sum_us;
   }
   void print_learning_time();
 
@@ -161,9 +159,9 @@ struct Member::Parts {
   std::shared_ptr<AliveNote> alive;
   bool is_evaluator = false;
   Clock::time_point looked_at{};  // of an evaluator, for the others
-  std::uint64_t measured_frame = 0, first_minibatches = 0;
+  std::uint64_t first_minibatches = 0;
   std::uint64_t curve_rows = 0;  // of the brain, in the report
-  double learned_us = 0;
+  double first_learned_us = 0;
   Curriculum curriculum;
   std::uint64_t episodes_drawn = 0;  // since the worlds restarted
 

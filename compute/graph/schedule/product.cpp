@@ -196,9 +196,14 @@ std::int64_t product_shared_bytes(const ProductTile& tile) {
 
 namespace {
 
+// Windows of one element, of a convolution of 1 x 1, are no windows: their elements lie side by side.
 bool reads_windows(const Graph& graph, NodeIndex node) {
-  while (graph[node].kind() == OpKind::view && graph[node].op != Op::window) node = graph[node].inputs[0];
-  return graph[node].op == Op::window;
+  const auto is_wide = [&] {
+    const GraphNode& view = graph[node];
+    return view.op == Op::window && (view.ints[1] > 1 || view.ints[2] > 1);
+  };
+  while (graph[node].kind() == OpKind::view && !is_wide()) node = graph[node].inputs[0];
+  return is_wide();
 }
 
 }  // namespace

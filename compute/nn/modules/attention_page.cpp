@@ -28,7 +28,8 @@ constexpr std::int64_t kMatrix = 16, kMatrixBlock = 32, kSubgroups = 4;
 constexpr std::int64_t kLeastScores = 1 << 17;
 // Fewer scores of heads that are not narrow are stored without matrix units: with one more product to compute
 // them again, kernels of tiles are slower. Those of narrow heads take more time in memory than in products.
-constexpr std::int64_t kLeastTiledScores = 1 << 25, kNarrowExtent = 32;
+// Kernels skip half of a causal head: they are faster from fewer scores on.
+constexpr std::int64_t kLeastTiledScores = 1 << 25, kLeastCausalScores = 1 << 23, kNarrowExtent = 32;
 // More scores are never stored, even where masks make kernels of tiles the only ones.
 constexpr std::int64_t kMostStoredScores = 1 << 28;
 
@@ -46,7 +47,7 @@ struct Extents {
   std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, extent = 1;
   bool causal = false;
   // As weights, the page's last output, where no kernel runs. Kernels of tiles do not run then without masks,
-  // except for narrow heads.
+  // except for narrow heads and many causal scores.
   bool stores_scores = false;
   MaskShapes masks = {};
 
@@ -308,7 +309,9 @@ std::vector<Tensor> gradient_on_matrices(const Extents& extents, Values in) {
 // ---- the kernels of a device ----
 
 bool takes_tiles(const Extents& extents, const PageLimits& limits) {
-  if (extents.stores_scores && !extents.masks.any() && extents.extent > kNarrowExtent) return false;
+  const bool skips_many = extents.causal && extents.of_scores().element_count() >= kLeastCausalScores;
+  if (extents.stores_scores && !extents.masks.any() && extents.extent > kNarrowExtent && !skips_many)
+    return false;
   return std::ranges::all_of(kTiledKernels,
                              [&](TiledKernel kernel) { return tiles_of(kernel, extents, limits).rows > 0; });
 }

@@ -72,10 +72,12 @@ Tensor see(const BrainSpec& spec, const SharedVariables& shared, InferGraph& gra
   return seen;
 }
 
-// The network's heads. A cell goes one step on for the agents that asked.
-Tensor rated(const BrainSpec& spec, const Network& network, const Tensor& seen, const Variable& states,
-             InferGraph& graph) {
-  if (!spec.has_cell()) return network.heads(seen);
+// The network's heads; the goal's are those that agents act by. A cell goes one step on for the agents that
+// asked.
+Tensor rated(const BrainSpec& spec, const Network& network, const Tensor& seen, const Tensor& goal,
+             const Variable& states, InferGraph& graph) {
+  if (!spec.has_cell())
+    return network.heads_of_features(network.trusted(network.step(network.scaled(seen), {}).features, goal));
   ProgramDescription& program = graph.description;
   const Shape flags{spec.brain_count, graph.agents};
   const Tensor active = unsqueeze(feed_input(program, graph.active, "active", flags), 2),
@@ -157,7 +159,9 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
 
   const std::int64_t outputs = spec.head_count();
   const Tensor seen = see(spec, shared, graph);
-  Tensor heads = rated(spec, network, seen, shared.states, graph);
+  Tensor goal;
+  if (spec.goal_count > 1) goal = feed(graph.goal, "goal", {brains, agents});
+  Tensor heads = rated(spec, network, seen, goal, shared.states, graph);
   Tensor deviation;
   if (network.log_deviation().ok()) deviation = network.log_deviation().value() * 1.0f;
   if (pool) {
@@ -165,8 +169,6 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
     heads = rows.chosen(heads, pool->heads(rows.repeated(seen)));
     if (deviation.ok()) deviation = rows.chosen_deviation(deviation, pool->log_deviation().value());
   }
-  Tensor goal;
-  if (spec.goal_count > 1) goal = feed(graph.goal, "goal", {brains, agents});
   Tensor values = of_agents_goal(goal, reshape(heads, {brains, agents, spec.goal_count * outputs}), outputs);
   Tensor log_deviations;
   if (outputs > spec.action.output_count()) {

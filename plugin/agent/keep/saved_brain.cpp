@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "compute/base/hash.h"
 #include "compute/base/quote.h"
@@ -152,6 +153,58 @@ Result<std::vector<std::byte>> content_of(const safetensors::File& file, const s
                  find_array(file, name, file_type(entry.variable.dtype()), entry.variable.shape()));
   IMPRINT_CHECK(check_content(name, array->bytes, entry));
   return std::vector(array->bytes.begin(), array->bytes.end());
+}
+
+// A file of an older library lacks some variables.
+bool lacks(const safetensors::File& file, const StateVariable& entry) {
+  return entry.otherwise && !file.arrays.contains(entry.name);
+}
+
+std::vector<std::byte> otherwise_of(const StateVariable& entry) {
+  const std::vector<float> values(static_cast<std::size_t>(entry.variable.shape().element_count()),
+                                  *entry.otherwise);
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+// A feedback brain acts by features that it may not trust whole (Network::trusted). Weights alone act by the
+// features that there are, so the last layer takes that in.
+Result<> fold_trust(safetensors::File& file, std::span<const StateVariable> variables,
+                    std::uint32_t goal_count) {
+  if (!file.arrays.contains(kTrustName)) return {};
+  const StateVariable *weight = nullptr, *bias = nullptr;
+  for (const StateVariable& entry : variables)
+    if (entry.name.starts_with("network.")) weight = std::exchange(bias, &entry);
+  const Shape &shape = weight->variable.shape(), &one_row = bias->variable.shape();
+  const std::int64_t brains = shape[0], inputs = shape[1], outputs = shape[2], goals = goal_count,
+                     per_goal = outputs / goals;
+  const auto read = [&](const std::string& name, const Shape& expected) -> Result<std::vector<float>> {
+    IMPRINT_ASSIGN(const safetensors::Array* array,
+                   find_array(file, name, safetensors::Type::float32, expected));
+    IMPRINT_CHECK(check_bytes_finite(name, array->bytes));
+    return array->floats();
+  };
+  IMPRINT_ASSIGN(const std::vector<float> trust, read(kTrustName, {brains, goals}));
+  IMPRINT_ASSIGN(const std::vector<float> usual, read(kUsualName, {brains, 1, inputs}));
+  IMPRINT_ASSIGN(std::vector<float> weights, read(weight->name, shape));
+  IMPRINT_ASSIGN(std::vector<float> biases, read(bias->name, one_row));
+  const auto at = [](std::int64_t index) { return static_cast<std::size_t>(index); };
+  for (std::int64_t p = 0; p < brains; ++p) {
+    for (std::int64_t o = 0; o < outputs; ++o) {
+      const double trusted = double{trust[at(p * goals + o / per_goal)]};
+      double usually = 0;
+      for (std::int64_t i = 0; i < inputs; ++i) {
+        float& own = weights[at((p * inputs + i) * outputs + o)];
+        usually += double{usual[at(p * inputs + i)]} * double{own};
+        own = static_cast<float>(trusted * double{own});
+      }
+      float& own = biases[at(p * outputs + o)];
+      own = static_cast<float>(double{own} + (1 - trusted) * usually);
+    }
+  }
+  file.arrays[weight->name] = safetensors::Array::of(std::span<const float>(weights), shape);
+  file.arrays[bias->name] = safetensors::Array::of(std::span<const float>(biases), one_row);
+  return {};
 }
 
 Result<> read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
@@ -375,13 +428,19 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
                             : ". Use the descriptor that the save was made with.");
   const bool learns = spec.learns();
   const bool has_sparsity = learns && learner_of(spec).slows_exploration() && file.arrays.contains(kSparsity);
-  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_sparsity ? 1 : 0) +
+  const auto lacking = static_cast<std::size_t>(
+      std::ranges::count_if(variables, [&](const StateVariable& entry) { return lacks(file, entry); }));
+  const std::size_t expected = variables.size() - lacking + 2 + (learns ? 4 : 0) + (has_sparsity ? 1 : 0) +
                                (spec.keeps_demonstrations() ? 4 : 0) + (spec.pool_size > 0 ? 2 : 0);
   if (file.arrays.size() != expected)
     return corrupt("body", text(file.arrays.size(), " arrays"), text(expected));
 
   SavedBrain brain;
   for (const StateVariable& entry : variables) {
+    if (lacks(file, entry)) {
+      brain.state.push_back(otherwise_of(entry));
+      continue;
+    }
     IMPRINT_ASSIGN(brain.state.emplace_back(), content_of(file, entry.name, entry));
   }
 
@@ -413,8 +472,8 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
 Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::byte> bytes,
                                                            const BrainSpec& spec,
                                                            std::span<const StateVariable> variables) {
-  IMPRINT_ASSIGN(const OpenedFile opened, open_file(bytes));
-  const safetensors::File& file = opened.body;
+  IMPRINT_ASSIGN(OpenedFile opened, open_file(bytes));
+  safetensors::File& file = opened.body;
   const std::string network = metadata_of(file, kNetwork, "");
   if (network.empty())
     return make_error(ErrorCode::unsupported,
@@ -422,10 +481,12 @@ Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::
                       "by brain_load and save it again.");
   if (network != network_hash(spec).hex())
     return other_schema(file, spec, ". Use the observations, goals, actions and layers of the save.");
+  IMPRINT_CHECK(fold_trust(file, variables, spec.goal_count));
   std::vector<std::vector<std::byte>> contents(variables.size());
   constexpr std::string_view kTarget = "target.", kTargetValue = "target_value.";
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const std::string& own = variables[i].name;
+    if (variables[i].otherwise) contents[i] = otherwise_of(variables[i]);
     // Weights of a file are no first weights.
     if (own == nn::RolloutPpo::kFresh)
       contents[i].assign(

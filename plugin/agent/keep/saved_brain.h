@@ -16,9 +16,9 @@
 // "replay.filled", "waiting.counts", "waiting.rows"; of a learner whose exploration may slow also
 // "waiting.sparsity", which older files lack; of one that keeps demonstrations "demonstrations.counts",
 // "demonstrations.next", "demonstrations.rows" and "demonstrations.minibatches"; of one with a pool of
-// opponents "opponents.ratings" and "opponents.numbers". Metadata: the schema in words; "brain": the schema
-// as JSON, which older files lack; and "network": network_hash in 32 hexadecimal digits, which says what
-// brains the weights fit.
+// opponents "opponents.ratings" and "opponents.numbers". Older files lack variables that have a
+// StateVariable::otherwise. Metadata: the schema in words; "brain": the schema as JSON, which older files
+// lack; and "network": network_hash in 32 hexadecimal digits, which says what brains the weights fit.
 
 #include <array>
 #include <cstddef>
@@ -63,7 +63,8 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
 
 // The weights alone, from a brain with the same network_hash, whatever its agents, learner and memory. Empty
 // for variables that hold no weights. A target network gets the network's weights; a critic that the file
-// lacks stays as it is. Errors: as decode_brain.
+// lacks stays as it is. The last layer takes in how far a feedback brain trusts its features
+// (Network::trusted), so that the weights act alike with any learner. Errors: as decode_brain.
 Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::byte> bytes,
                                                            const BrainSpec& spec,
                                                            std::span<const StateVariable> variables);

@@ -14,7 +14,7 @@ struct NetworkTraits {
   bool squashed_actions = false;   // outputs have a log deviation per number of an action, which tanh bounds
   bool log_deviation = false;      // Network::log_deviation, where actions have numbers
   bool change_epsilon = false;     // Network::change_epsilon
-  bool heard = false;              // Network::heard
+  bool heard = false;              // Network::heard, usual and trust
   bool belief = false;             // Network::belief
 };
 

@@ -75,9 +75,13 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
   }
   if (network.traits_.change_epsilon)
     network.change_epsilon_ = Variable::zeros(name + "." + kChangeEpsilonName, {spec.brain_count});
-  if (network.traits_.heard)
+  if (network.traits_.heard) {
     network.heard_ = Variable::zeros(name + "." + kHeardName,
                                      {spec.brain_count, 1, spec.goal_count, spec.action.choice_count()});
+    network.usual_ = Variable::zeros(name + "." + kUsualName, {spec.brain_count, 1, last});
+    network.trust_ = Variable(name + "." + kTrustName, {spec.brain_count, spec.goal_count},
+                              std::vector<float>(std::size_t{spec.brain_count} * spec.goal_count, 1.0f));
+  }
   if (network.traits_.belief) IMPRINT_CHECK(network.make_belief(name));
   return network;
 }
@@ -143,6 +147,12 @@ Tensor Network::heads_of_features(const Tensor& features) const {
                  {spec_.brain_count, features.extent(1), spec_.goal_count, spec_.head_count()});
 }
 
+Tensor Network::trusted(const Tensor& features, const Tensor& goals) const {
+  if (!trust_.ok()) return features;
+  const Tensor trust = goals.ok() ? gather(trust_.value(), 1, goals) : trust_.value();
+  return features - unsqueeze(1.0f - trust, 2) * (features - usual_.value());  // the same bits where it is 1
+}
+
 RecurrentCell::Output Network::step(const Tensor& observations, const Tensor& states) const {
   const Tensor seen = trunk(observations);
   return cell_ ? cell_->step(seen, states) : RecurrentCell::Output{seen, {}};
@@ -169,6 +179,8 @@ std::vector<StateVariable> Network::state() const {
   if (log_deviation_.ok()) state.push_back({kLogDeviationName, log_deviation_});
   if (change_epsilon_.ok()) state.push_back({kChangeEpsilonName, change_epsilon_});
   if (heard_.ok()) state.push_back({kHeardName, heard_});
+  if (usual_.ok()) state.push_back({.name = kUsualName, .variable = usual_, .otherwise = 0.0f});
+  if (trust_.ok()) state.push_back({.name = kTrustName, .variable = trust_, .otherwise = 1.0f});
   if (has_belief())
     for (const Variable& variable : {covariance_, squares_, count_})
       state.push_back({"belief." + variable.name().substr(variable.name().rfind('.') + 1), variable});

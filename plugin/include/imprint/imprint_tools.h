@@ -164,6 +164,7 @@ typedef struct imp_context_stats {
   uint64_t over_budget_frames;  /* GPU time above the budget */
   uint64_t over_cpu_frames;     /* CPU time above imp_limits::cpu_us_per_frame */
   uint64_t cpu_deferred_frames; /* learning waited because of cpu_us_per_frame */
+  double infer_gpu_sum_us, learn_gpu_sum_us; /* of all frames that were measured */
 } imp_context_stats;
 
 /* GPU time of a frame's work, from measurements of earlier frames where there are any. */

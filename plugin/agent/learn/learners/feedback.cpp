@@ -13,6 +13,10 @@ constexpr float kDemonstrationWrong = 0.01f;  // share of demonstrations
 constexpr float kWordsRemembered = 50;        // by the estimate
 constexpr float kCareless = 0.2f;  // of the words are wrong: kShrink and kLeastShrink are for that person
 constexpr float kUntaught = 1;  // in weight of words: a goal's last layer is shrunk before its first sample
+constexpr float kUsualSamples = 50;  // by weight: what features usually are
+constexpr float kBelieved = 0.15f;   // of the words are wrong: what is seen is trusted
+// Trust follows from the newest words, and before the first one from kFirstTrust, which counts kTrustBefore.
+constexpr float kTrustWords = 200, kTrustBefore = 3, kFirstTrust = 0.5f, kTrustFactor = 2;
 constexpr float kShrink = 4, kShrinkSamples = 300, kLeastShrink = 0.0135f;
 
 // Weights of words and demonstrations, and of all samples so far.
@@ -30,13 +34,23 @@ struct Taught {
   Variable told, taken;
 };
 
+// How well guesses by what is seen, beyond usual guesses, fitted words that were not learned from yet: the
+// sums of a regression through 0.
+struct Agreement {
+  explicit Agreement(std::uint32_t brains)
+      : products(Variable::zeros("agreed.products", {brains})),
+        squares(Variable::zeros("agreed.squares", {brains})) {}
+  Variable products, squares;
+};
+
 class FeedbackObjective final : public Objective {
  public:
   explicit FeedbackObjective(const BrainSpec& spec)
       : spec_(spec),
         wrong_("wrong", {spec.brain_count}, std::vector<float>(spec.brain_count, kFirstWrong)),
         in_all_("", {spec.brain_count, 1, 1}),
-        of_outputs_(".outputs", {spec.brain_count, 1, goals_of_outputs().extent(0)}) {}
+        of_outputs_(".outputs", {spec.brain_count, 1, goals_of_outputs().extent(0)}),
+        agreed_(spec.brain_count) {}
 
   Tensor losses(const Minibatch& batch, const Network& network) const override {
     const Rated rated = rate(batch, network);
@@ -77,7 +91,9 @@ class FeedbackObjective final : public Objective {
             {"told", in_all_.told},
             {"taken", in_all_.taken},
             {"told.outputs", of_outputs_.told},
-            {"taken.outputs", of_outputs_.taken}};
+            {"taken.outputs", of_outputs_.taken},
+            {.name = "agreed.products", .variable = agreed_.products, .otherwise = 0.0f},
+            {.name = "agreed.squares", .variable = agreed_.squares, .otherwise = 0.0f}};
   }
 
   void take_in(const Minibatch& arriving, const Tensor& there, const Network& network,
@@ -96,6 +112,8 @@ class FeedbackObjective final : public Objective {
     const Tensor way = minimum(words * (1 / kWordsRemembered), 1.0f);
     updates.push_back(Update::assign(
         wrong_, clamp(wrong_.value() + way * (share - wrong_.value()), kLeastWrong, kMostWrong)));
+    learn_trust(rated, target, of_words, network, updates);
+    learn_usual(rated, weight, network, updates);
     const Tensor told = where(tells_of_others(arriving), weight, 0.0f);
     const Tensor of_goal = equal(unsqueeze(arriving.column(arriving.layout.goal), 2), goals_of_outputs());
     const auto by_output = [&](const Tensor& weights) {
@@ -122,6 +140,7 @@ class FeedbackObjective final : public Objective {
   }
 
   struct Rated {
+    Tensor features;      // [P, B, F]
     Tensor goal, choice;  // [P, B, G, 1], [P, B, V], zeros and a one
     Tensor outputs;       // [P, B, V] of the sample's goal
     Tensor chance;        // [P, B] that the choice is the right one
@@ -130,7 +149,9 @@ class FeedbackObjective final : public Objective {
   // for the rows of each goal.
   Rated rate(const Minibatch& batch, const Network& network) const {
     Rated rated;
-    const Tensor heads = network.heads(batch.columns(batch.layout.observation, spec_.observation.width()));
+    const Tensor seen = batch.columns(batch.layout.observation, spec_.observation.width());
+    rated.features = network.step(network.scaled(seen), {}).features;
+    const Tensor heads = network.heads_of_features(rated.features);
     rated.goal = unsqueeze(one_hot(batch.whole_number(batch.layout.goal), spec_.goal_count), 3);
     rated.choice = one_hot(batch.whole_number(batch.layout.branches), spec_.action.branch_sizes[0]);
     rated.outputs = sum(heads * rated.goal, {2});
@@ -138,9 +159,51 @@ class FeedbackObjective final : public Objective {
     return rated;
   }
 
+  // A guess is what the heads say of the choice that was made. Its part beyond the usual guess is noise where
+  // few words were heard. How much of it would have fitted new words best is how far it is trusted, times
+  // kTrustFactor: choosing needs less certainty than guessing. The fewer words are wrong, the less it is
+  // doubted; what a game's rewards taught a goal is not.
+  void learn_trust(const Rated& rated, const Tensor& target, const Tensor& of_words, const Network& network,
+                   std::vector<Update>& updates) const {
+    const auto of_choice = [&](const Tensor& heads) {
+      return sum(sum(heads * rated.goal, {2}) * rated.choice, {2});
+    };
+    const std::int64_t brains = spec_.brain_count, goals = spec_.goal_count,
+                       choices = spec_.action.branch_sizes[0];
+    const Tensor biases = reshape(network.parameters().values().back(), {brains, 1, goals, choices});
+    // Each row has a product of its own: one of u alone would be a kernel before the others.
+    const Tensor beyond =
+                     of_choice(network.heads_of_features(rated.features - network.usual().value()) - biases),
+                 usual = sum(rated.outputs * rated.choice, {2}) - beyond;
+    const Tensor words = sum(of_words, {1}), kept = 1.0f - minimum(words * (1 / kTrustWords), 1.0f);
+    const auto added = [&](const Variable& sum_so_far, const Tensor& figures) {
+      return sum_so_far.value() * kept + sum(where(greater(of_words, 0.0f), of_words * figures, 0.0f), {1});
+    };
+    const Tensor products = added(agreed_.products, (target - usual) * beyond),
+                 squares = added(agreed_.squares, square(beyond));
+    updates.push_back(Update::assign(agreed_.products, products));
+    updates.push_back(Update::assign(agreed_.squares, squares));
+    const Tensor fitted =
+        clamp(kTrustFactor * (products + kTrustBefore * kFirstTrust) / (squares + kTrustBefore), 0.0f, 1.0f);
+    const Tensor doubt = clamp((wrong_.value() - kBelieved) * (1 / (kCareless - kBelieved)), 0.0f, 1.0f);
+    const Tensor shares = reshape(of_outputs_.share(kUntaught), {brains, goals, choices});
+    const Tensor told = squeeze(narrow(shares, 2, 0, 1), 2);
+    updates.push_back(Update::assign(network.trust(), 1.0f - told * unsqueeze(doubt * (1.0f - fitted), 1)));
+  }
+
+  void learn_usual(const Rated& rated, const Tensor& weight, const Network& network,
+                   std::vector<Update>& updates) const {
+    const Tensor usual = network.usual().value(), of_rows = unsqueeze(weight, 2);
+    const Tensor apart =
+        sum(where(greater(of_rows, 0.0f), of_rows * (rated.features - usual), 0.0f), {1}, true);
+    const Tensor so_far = minimum(in_all_.taken.value(), kUsualSamples) + sum(of_rows, {1}, true);
+    updates.push_back(Update::assign(network.usual(), usual + apart / maximum(so_far, 1e-6f)));
+  }
+
   BrainSpec spec_;
   Variable wrong_;              // float32 [P]
   Taught in_all_, of_outputs_;  // [P, 1, 1]; [P, 1, G * V], that of the output's goal
+  Agreement agreed_;            // [P]
 };
 
 class FeedbackLearner final : public ReplayLearner {

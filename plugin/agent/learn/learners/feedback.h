@@ -28,6 +28,16 @@
 // first sample: choices that nothing taught fall to 0. Else their values would change with the hidden layers
 // that other goals teach, and a choice that falls low by that is never tried. The noise of a decision is
 // smaller for choices that many words were about (decide/infer_graph.cpp).
+//
+// While few words were heard, of which many are wrong, what is seen misleads more than it tells. Minibatches
+// use the features f as they are, but the brain acts by u + t (f - u), where u is what features usually are:
+//   t = 1 - share * d * (1 - kTrustFactor * r), where share is the goal's
+//   d = (e - kBelieved) / (kCareless - kBelieved): a person who seldom errs is not doubted
+//   r = (sum of w (h - U) (H - U) + kTrustBefore * kFirstTrust) / (sum of w (H - U)^2 + kTrustBefore)
+// d and kTrustFactor * r stay in 0 to 1. H is the value of a word's choice before the word is learned, U that
+// by u. The sums forget: they hold about kTrustWords by weight. r is the factor of a regression that predicts
+// new words best (Copas, Regression, Prediction and Shrinkage, 1983). kTrustFactor is above 1, since choosing
+// needs less certainty than guessing.
 
 #include "plugin/agent/learn/learner.h"
 

@@ -1,0 +1,216 @@
+// How far a feedback brain trusts what it sees: what it acts by, what it learns from words, and what files
+// hold of it, against plain loops in double precision.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plugin/agent/decide/infer_graph.h"
+#include "plugin/agent/keep/saved_brain.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples/samples.h"
+#include "plugin/agent/learn/training/describe_learning.h"
+#include "tests/reference/interpreter.h"
+#include "tests/reference/updates.h"
+#include "tests/unit/agent_oracle.h"
+
+namespace imprint::agent {
+namespace {
+
+using namespace oracle;
+using reference::Bindings;
+
+constexpr std::size_t kGoal = 1, kChoice = 3, kActions = 4;  // of pet_spec()
+const std::vector<float> kSeen{0.5f, -0.25f, 0.75f}, kUsual{-0.5f, 0.25f, 0.125f};
+
+Numbers numbers(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+// Those of both brains, one after the other.
+Numbers features(const Network& network, const std::vector<float>& seen) {
+  std::vector<float> both = seen;
+  both.insert(both.end(), seen.begin(), seen.end());
+  const Tensor observations = Tensor::from(std::span<const float>(both), {2, 1, 3});
+  return reference::evaluate(network.step(network.scaled(observations), {}).features);
+}
+
+// The heads of an observation that is trusted only so far beyond the usual one.
+Numbers trusted(const BrainSpec& spec, const Weights& weights, double trust) {
+  Numbers heads = forward(spec, weights, numbers(kUsual));
+  const Numbers own = forward(spec, weights, numbers(kSeen));
+  for (std::size_t i = 0; i < heads.size(); ++i) heads[i] += trust * (own[i] - heads[i]);
+  return heads;
+}
+
+TEST(Trust, ActionsFollowWhatIsSeenAsFarAsItIsTrusted) {
+  const BrainSpec spec = pet_spec(2);
+  const auto network = Network::create(spec);
+  ASSERT_TRUE(network.ok());
+  const InferGraph graph = describe_inference(spec, *network);
+  const Numbers trust{0.5, 0.25, 0.75, 1};  // of two goals each
+  Bindings bindings{{"goal", {1, 1}},
+                    {"mask", Numbers(2 * kActions, 1)},
+                    {"noise", Numbers(2 * kActions, 0)},
+                    {"network.usual", features(*network, kUsual)},
+                    {"network.trust", trust}};
+  for (int brain = 0; brain < 2; ++brain)
+    bindings["observation"].insert(bindings["observation"].end(), kSeen.begin(), kSeen.end());
+  const auto outputs = reference::evaluate_all(graph.description.outputs, bindings);
+  for (std::uint32_t brain = 0; brain < 2; ++brain) {
+    const Numbers expected = trusted(spec, weights_of(*network, brain, 2), trust[2 * brain + kGoal]);
+    for (std::size_t choice = 0; choice < kActions; ++choice)
+      EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.values)][brain * kActions + choice],
+                  expected[kGoal * kActions + choice], 1e-6);
+  }
+}
+
+// The first brain hears one word; the second hears none.
+TEST(Trust, FollowsHowWellGuessesFittedWords) {
+  const BrainSpec spec = pet_spec(2);
+  const auto network = Network::create(spec);
+  ASSERT_TRUE(network.ok());
+  const auto graph = describe_learning(spec, *network);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  Bindings bindings{{"filled", {0, 0}},
+                    {"next row", {0, 0}},
+                    {"replay", Numbers(std::size_t{2} * spec.replay_capacity * layout.width, 0)},
+                    {"rows", Numbers(std::size_t{2} * rows_per_step(spec), -1)},
+                    {"wrong", {0.175, 0.3}},
+                    {"taken", {8, 8}},
+                    {"told.outputs", {0, 0, 0, 0, 5, 5, 5, 5, 0, 0, 0, 0, 5, 5, 5, 5}},
+                    {"taken.outputs", {3, 3, 3, 3, 5, 5, 5, 5, 0, 0, 0, 0, 11, 11, 11, 11}},
+                    {"agreed.products", {-0.5, -0.5}},
+                    {"agreed.squares", {2, 2}},
+                    {"network.usual", features(*network, kUsual)}};
+  bindings["samples"].assign(bindings["rows"].size() * layout.width, 0);
+  bindings["rows"][0] = 0;
+  Numbers& word = bindings["samples"];
+  std::copy(kSeen.begin(), kSeen.end(), word.begin() + static_cast<std::ptrdiff_t>(layout.observation));
+  word[layout.goal] = kGoal;
+  word[layout.branches] = kChoice;
+  word[layout.target] = 1;
+  word[layout.weight] = 2;
+  word[layout.source] = static_cast<double>(LabelSource::feedback);
+
+  std::map<std::string, Numbers> results;
+  std::vector<StateVariable> state = network->state();
+  state.insert(state.end(), graph->state.begin(), graph->state.end());
+  for (const Update& update : graph->description.updates) {
+    if (update.by_rows) continue;
+    for (const StateVariable& entry : state)
+      if (entry.variable.state() == update.target.state())
+        results[entry.name] = reference::evaluate(update.value, bindings);
+  }
+  const Weights weights = weights_of(*network, 0, 2);
+  const std::size_t head = kGoal * kActions + kChoice;
+  const double usual = forward(spec, weights, numbers(kUsual))[head],
+               beyond = forward(spec, weights, numbers(kSeen))[head] - usual;
+  const double kept = 1 - 2.0 / 200, products = -0.5 * kept + 2 * (1 - usual) * beyond,
+               squares = 2 * kept + 2 * beyond * beyond;
+  EXPECT_NEAR(results.at("agreed.products")[0], products, 1e-6);
+  EXPECT_NEAR(results.at("agreed.squares")[0], squares, 1e-6);
+  const double fitted = std::clamp(2 * (products + 1.5) / (squares + 3), 0.0, 1.0);
+  const double doubt = 0.5 * (1 - fitted);  // half of what it is of a careless person
+  EXPECT_NEAR(results.at("trust")[0], 1 - 0.25 * doubt, 1e-6) << "most was rewards";
+  EXPECT_NEAR(results.at("trust")[1], 1 - doubt, 1e-6);
+  EXPECT_EQ(results.at("agreed.products")[1], -0.5);
+  const double others = 2 * (-0.5 + 1.5) / (2 + 3);
+  EXPECT_NEAR(results.at("trust")[2], others, 1e-6);
+  EXPECT_NEAR(results.at("trust")[3], 1 - 0.5 * (1 - others), 1e-6);
+  const Numbers before = bindings["network.usual"], seen = features(*network, kSeen);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const double way = i < before.size() / 2 ? 2.0 / (8 + 2) : 0;
+    EXPECT_NEAR(results.at("usual")[i], before[i] + way * (seen[i] - before[i]), 1e-6);
+  }
+}
+
+std::vector<std::byte> bytes_of(const Numbers& values) {
+  const std::vector<float> floats(values.begin(), values.end());
+  const auto bytes = std::as_bytes(std::span(floats));
+  return {bytes.begin(), bytes.end()};
+}
+
+Numbers numbers_of(std::span<const std::byte> bytes) {
+  std::vector<float> floats(bytes.size() / sizeof(float));
+  std::memcpy(floats.data(), bytes.data(), bytes.size());
+  return numbers(floats);
+}
+
+class SavedTrustTest : public ::testing::Test {
+ protected:
+  SavedTrustTest() {
+    const LearnGraph graph = describe_learning(spec, network).value();
+    variables = network.state();
+    variables.insert(variables.end(), graph.state.begin(), graph.state.end());
+    host.draws.resize(spec.agent_capacity());
+    host.replay = ReplayState::empty(spec);
+  }
+  // A file of a brain that trusts so far. old: a library wrote it that knew no trust.
+  std::vector<std::byte> file(const Numbers& trust, bool old = false) {
+    std::vector<StateVariable> written;
+    std::vector<std::vector<std::byte>> contents;
+    for (const StateVariable& entry : variables) {
+      if (old && entry.otherwise) continue;
+      const SharedBytes& initial = entry.variable.state()->initial;
+      written.push_back(entry);
+      contents.push_back(entry.name == kTrustName   ? bytes_of(trust)
+                         : entry.name == kUsualName ? bytes_of(features(network, kUsual))
+                                                    : std::vector(initial.begin(), initial.end()));
+    }
+    const std::vector<std::span<const std::byte>> spans(contents.begin(), contents.end());
+    return encode_brain(spec, written, host, spans).value();
+  }
+
+  BrainSpec spec = pet_spec(2);
+  Network network = Network::create(spec).value();
+  std::vector<StateVariable> variables;
+  HostState host;
+};
+
+TEST_F(SavedTrustTest, WeightsAloneActAsTheBrainDid) {
+  const Numbers trust{0.5, 0.25, 0.75, 1};
+  BrainSpec acting = spec;
+  acting.learner = LearnerKind::none;
+  const std::vector<StateVariable> taken = Network::create(acting).value().state();
+  const auto contents = decode_weights(file(trust), acting, taken);
+  ASSERT_TRUE(contents.ok()) << contents.error().message;
+  for (std::uint32_t brain = 0; brain < 2; ++brain) {
+    Weights weights;
+    for (const std::vector<std::byte>& content : *contents) {
+      const Numbers all = numbers_of(content);
+      const auto size = static_cast<std::ptrdiff_t>(all.size() / 2);
+      weights.emplace_back(all.begin() + brain * size, all.begin() + (brain + 1) * size);
+    }
+    const Numbers found = forward(spec, weights, numbers(kSeen));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const double of_goal = trust[2 * brain + i / kActions];
+      EXPECT_NEAR(found[i], trusted(spec, weights_of(network, brain, 2), of_goal)[i], 1e-6);
+    }
+  }
+}
+
+// A learner goes on from weights that act as the file's brain did, and so trusts them whole.
+TEST_F(SavedTrustTest, ALearnerTrustsWeightsThatItTakes) {
+  const auto contents = decode_weights(file({0.25, 0.5, 0.5, 0.5}), spec, variables);
+  ASSERT_TRUE(contents.ok()) << contents.error().message;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].name == kTrustName) EXPECT_EQ((*contents)[i], bytes_of({1, 1, 1, 1}));
+    if (variables[i].name == "agreed.squares") EXPECT_EQ((*contents)[i], bytes_of({0, 0}));
+  }
+}
+
+TEST_F(SavedTrustTest, BrainsOfOlderLibrariesTrustWhatTheySee) {
+  const auto loaded = decode_brain(file({0.25, 0.5, 0.5, 0.5}, true), spec, variables);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].name == kTrustName) EXPECT_EQ(loaded->state[i], bytes_of({1, 1, 1, 1}));
+    if (variables[i].name == kUsualName) EXPECT_EQ(loaded->state[i], bytes_of(Numbers(2 * 6, 0)));
+  }
+}
+
+}  // namespace
+}  // namespace imprint::agent
