@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "compute/base/number_format.h"
+#include "compute/base/text.h"
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/tensor/ops/quantised.h"
 #include "compute/tensor/ops/wide_integers.h"

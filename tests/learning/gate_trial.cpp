@@ -73,7 +73,8 @@ class GateGame {
         ready = ready && made.outcome.ready() && made.value.is_new;
         if (made.outcome.ready()) member.move = static_cast<int>(made.value.branches[0]) - 1;
       }
-      if (ready && arena.members[0].asked | arena.members[1].asked | arena.members[2].asked) move(arena);
+      const bool is_asked = arena.members[0].asked || arena.members[1].asked || arena.members[2].asked;
+      if (ready && is_asked) move(arena);
       for (Member& member : arena.members)
         if (ready && member.there) observe(arena, member);
     }

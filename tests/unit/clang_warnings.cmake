@@ -49,6 +49,13 @@ foreach(group library_rooms others plugin_rooms)
   math(EXPR read "${read} + ${count}")
   read_with_clang(${group}.cpp sources ${options})
 endforeach()
+# The programs that no other test needs, so that tools/test does not build them.
+file(GLOB sources ${SOURCE}/tests/learning/abi_*.cpp ${SOURCE}/tests/learning/*_trial.cpp
+  ${SOURCE}/tests/learning/careless_person.cpp ${SOURCE}/tests/learning/signal_games.cpp)
+list(REMOVE_DUPLICATES sources)
+read_with_clang(abi_table.cpp sources ${options})
+set(sources ${SOURCE}/tests/learning/ppo_table.cpp)
+read_with_clang(ppo_table.cpp sources ${options})
 if(found)
   message(FATAL_ERROR "${found}")
 endif()
