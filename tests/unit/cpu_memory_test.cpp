@@ -7,8 +7,8 @@
 
 #include "compute/program/program.h"
 #include "compute/program/run.h"
-#include "compute/tensor/composites/images.h"
 #include "compute/program/runtime.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint {
 namespace {

@@ -164,7 +164,8 @@ TEST(CpuThreads, AProductAndItsReaderAreOneStep) {
 TEST(CpuThreads, PartsOfAJoinedValueAreStepsOfTheirProducts) {
   const auto weight = [](const Shape& shape) { return Tensor::from(some_values(shape).floats, shape); };
   const Tensor x = input("x", {96, 700}), joined = input("joined", {128, 700});
-  const Tensor first = relu(matmul(weight({64, 96}), x)), second = tanh(matmul(transpose(weight({96, 64})), x));
+  const Tensor first = relu(matmul(weight({64, 96}), x)),
+               second = tanh(matmul(transpose(weight({96, 64})), x));
   const auto after = [&](const Tensor& both) { return matmul(weight({32, 128}), both); };
   const auto runtime = Runtime::create_on_cpu({}, 0, {.count = 2});
   Session session(*runtime);
