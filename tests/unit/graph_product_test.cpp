@@ -190,7 +190,7 @@ TEST(Product, ShortOnesHaveFewSumsPerInvocation) {
   }
 }
 
-// Of two products in one dispatch that would take small tiles alone.
+// The shared tile of two products in one dispatch that would take small tiles alone.
 std::optional<ProductTile> pair_tile(const ProductShape& first, const ProductShape& second) {
   FusionOptions options;
   options.region_shared_bytes = 49152;

@@ -35,7 +35,7 @@ bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& material
   return source.step == 1 && along(node.inputs[0], source.axis);
 }
 
-// Whether the elements at so many neighbouring positions along the axis, from a multiple of it, are
+// Whether the elements at `width` neighbouring positions along the axis, from a multiple of it, are
 // neighbours in memory, or all outside. Eight float16: seen through views, windows and pads. Four float32:
 // through other views, such as heads that lie apart.
 bool reads_in_vectors(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
