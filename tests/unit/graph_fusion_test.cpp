@@ -242,6 +242,25 @@ FusionOptions options_of_a_gpu() {
   return options;
 }
 
+// Layers of 32, 64 and `last` for 256 rows: the invocations of the workgroup that takes two rows through
+// both.
+std::int32_t invocations_of(std::int64_t last, const FusionOptions& options) {
+  const Tensor x = input("x", {256, 32});
+  const Tensor hidden = tanh(matmul(x, Variable::zeros("w0", {32, 64}).value()));
+  const Fused fused =
+      fuse_program({tanh(matmul(hidden, Variable::zeros("w1", {64, last}).value()))}, {}, options);
+  EXPECT_EQ(fused.schedule.regions.size(), 1u);
+  return fused.schedule.regions.empty() ? 0 : fused.schedule.regions[0].invocations;
+}
+
+TEST(Fusion, AWorkgroupAloneDividesLongProductsFurther) {
+  FusionOptions options = options_of_a_gpu();
+  EXPECT_EQ(invocations_of(64, options), 256);
+  EXPECT_EQ(invocations_of(192, options), 512);
+  options.most_invocations = 256;
+  EXPECT_EQ(invocations_of(192, options), 256);
+}
+
 // Three layers of 64 with biases, one network for each of `groups`, and the derivatives of a sum of squares.
 Fused fuse_networks(std::int64_t groups, std::int64_t rows, const FusionOptions& options) {
   const Shape batch = groups > 1 ? Shape{groups, rows, 64} : Shape{rows, 64};

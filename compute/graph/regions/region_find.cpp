@@ -478,20 +478,26 @@ class RegionFinder {
   }
 
   // If only products take long and workgroups wait for each other, uses no more invocations than the largest
-  // product has 4 x 4 tiles. On matrix units every subgroup takes its own rows.
+  // product has 4 x 4 tiles. A workgroup with a multiprocessor to itself divides long products further. On
+  // matrix units every subgroup takes its own rows.
   std::int32_t usual_invocations(const Key& key, const RegionNodes& region, bool folds) const {
+    constexpr std::int64_t kLong = 64;  // multiply-adds of an invocation
     const bool on_units =
         options_.narrow_products && options_.matrix_units && region.rows >= options_.region_narrow_rows;
-    if (folds || on_units || !options_.region_vectors ||
-        region.blocks * region.groups <= options_.region_groups)
-      return options_.region_invocations;
-    std::int64_t most = 64;
-    for (NodeIndex i : nodes_.at(key))
-      if (role[at(i)] == RowRole::row && graph_[i].op == Op::matmul)
-        most =
-            std::max(most, graph_[i].element_count() / (region.rows * region.groups) * region.row_block / 16);
+    if (folds || on_units || !options_.region_vectors) return options_.region_invocations;
+    std::int64_t outputs = 0, operations = 0;
+    for (NodeIndex i : nodes_.at(key)) {
+      if (role[at(i)] != RowRole::row || graph_[i].op != Op::matmul) continue;
+      const std::int64_t count = graph_[i].element_count() / (region.rows * region.groups) * region.row_block;
+      outputs = std::max(outputs, count);
+      operations = std::max(operations, count * fold_length(graph_, i));
+    }
+    const std::int32_t usual = options_.region_invocations, twice = 2 * usual;
+    if (region.blocks * region.groups <= options_.region_groups)
+      return operations >= kLong * usual && twice <= options_.most_invocations ? twice : usual;
+    const std::uint64_t tiles = std::max<std::uint64_t>(64, static_cast<std::uint64_t>(outputs / 16));
     return static_cast<std::int32_t>(
-        std::min<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most)), options_.region_invocations));
+        std::min<std::uint64_t>(std::bit_ceil(tiles), static_cast<std::uint64_t>(usual)));
   }
 
   // Whether a workgroup's registers can keep the sums over its rows from one block of rows to the next.

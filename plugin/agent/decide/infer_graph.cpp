@@ -72,12 +72,22 @@ Tensor see(const BrainSpec& spec, const SharedVariables& shared, InferGraph& gra
   return seen;
 }
 
+// Features [P, A, F] that agents act by. One that explores acts by all that it sees: words about that tell
+// how far what is seen can be trusted.
+Tensor acted_by(const Network& network, const Tensor& features, const Tensor& goal, const Tensor& noise) {
+  if (!network.trust().ok()) return features;
+  const Tensor explores = greater(sum(abs(noise), {2}, true), 0.0f);
+  return where(explores, features, network.trusted(features, goal));
+}
+
 // The network's heads; the goal's are those that agents act by. A cell goes one step on for the agents that
 // asked.
 Tensor rated(const BrainSpec& spec, const Network& network, const Tensor& seen, const Tensor& goal,
-             const Variable& states, InferGraph& graph) {
-  if (!spec.has_cell())
-    return network.heads_of_features(network.trusted(network.step(network.scaled(seen), {}).features, goal));
+             const Tensor& noise, const Variable& states, InferGraph& graph) {
+  if (!spec.has_cell()) {
+    const Tensor features = network.step(network.scaled(seen), {}).features;
+    return network.heads_of_features(acted_by(network, features, goal, noise));
+  }
   ProgramDescription& program = graph.description;
   const Shape flags{spec.brain_count, graph.agents};
   const Tensor active = unsqueeze(feed_input(program, graph.active, "active", flags), 2),
@@ -159,9 +169,10 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
 
   const std::int64_t outputs = spec.head_count();
   const Tensor seen = see(spec, shared, graph);
-  Tensor goal;
+  Tensor goal, noise;
   if (spec.goal_count > 1) goal = feed(graph.goal, "goal", {brains, agents});
-  Tensor heads = rated(spec, network, seen, goal, shared.states, graph);
+  if (choices > 0) noise = feed(graph.noise, "noise", {brains, agents, choices}, DType::float32);
+  Tensor heads = rated(spec, network, seen, goal, noise, shared.states, graph);
   Tensor deviation;
   if (network.log_deviation().ok()) deviation = network.log_deviation().value() * 1.0f;
   if (pool) {
@@ -178,7 +189,6 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   graph.values = give(values);
   if (choices > 0) {
     const Tensor mask = feed(graph.mask, "mask", {brains, agents, choices});
-    Tensor noise = feed(graph.noise, "noise", {brains, agents, choices}, DType::float32);
     if (network.has_belief())
       noise =
           noise * of_agents_goal(goal, nn::value_widths(network.belief(), network.features(seen)), outputs);

@@ -30,7 +30,8 @@
 // smaller for choices that many words were about (decide/infer_graph.cpp).
 //
 // While few words were heard, of which many are wrong, what is seen misleads more than it tells. Minibatches
-// use the features f as they are, but the brain acts by u + t (f - u), where u is what features usually are:
+// and agents that explore use the features f as they are. Other agents act by u + t (f - u), and so do
+// weights that leave the brain (keep/saved_brain.h). u is what features usually are:
 //   t = 1 - share * d * (1 - kTrustFactor * r), where share is the goal's
 //   d = (e - kBelieved) / (kCareless - kBelieved): a person who seldom errs is not doubted
 //   r = (sum of w (h - U) (H - U) + kTrustBefore * kFirstTrust) / (sum of w (H - U)^2 + kTrustBefore)
