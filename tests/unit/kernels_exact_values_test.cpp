@@ -28,10 +28,10 @@ std::vector<std::string> exact_kernels_of(const std::vector<Tensor>& outputs) {
     if (graph[n].op == Op::input) request.inputs.push_back(n);
   for (const NodeIndex root : graph.roots) request.outputs.push_back({root});
   const Schedule schedule = fuse(graph, request, {}).value();
+  const std::vector<DispatchSource> dispatches =
+      build_dispatches(graph, schedule, {}, [](const Place&) { return 0; }).value();
   std::vector<std::string> kernels;
-  for (const DispatchSource& dispatch :
-       build_dispatches(graph, schedule, {}, [](const Place&) { return 0; }).value())
-    kernels.push_back(dispatch.glsl);
+  for (const DispatchSource& dispatch : dispatches) kernels.push_back(dispatch.glsl);
   return kernels;
 }
 

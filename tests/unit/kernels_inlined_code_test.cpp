@@ -40,10 +40,10 @@ std::string kernels_of(const std::vector<Tensor>& outputs) {
     if (graph[n].op == Op::input) request.inputs.push_back(n);
   for (NodeIndex root : graph.roots) request.outputs.push_back({root});
   const Schedule schedule = fuse(graph, request, {}).value();
+  const std::vector<DispatchSource> dispatches =
+      build_dispatches(graph, schedule, {}, [](const Place&) { return 0; }).value();
   std::string all;
-  for (const DispatchSource& dispatch :
-       build_dispatches(graph, schedule, {}, [](const Place&) { return 0; }).value())
-    all += dispatch.glsl;
+  for (const DispatchSource& dispatch : dispatches) all += dispatch.glsl;
   return all;
 }
 

@@ -466,8 +466,7 @@ class RegionFinder {
     std::vector<Variant> variants;
     std::vector<std::int32_t> numbers;
     for (std::int32_t rows = std::max(1, usual / 4);
-         rows <= std::min<std::int64_t>(4 * usual, std::bit_ceil(static_cast<std::uint64_t>(region.rows)));
-         rows *= 2) {
+         rows <= std::min<std::int64_t>(4 * usual, power_of(region.rows)); rows *= 2) {
       if (rows > most_rows(region)) break;
       if (rows != usual && !partials_fit(partial_elements, (region.rows + rows - 1) / rows)) continue;
       numbers.push_back(rows);
@@ -481,11 +480,10 @@ class RegionFinder {
   // product has 4 x 4 tiles. A workgroup with a multiprocessor to itself divides long products further. On
   // matrix units every subgroup takes its own rows.
   std::int32_t usual_invocations(const Key& key, const RegionNodes& region, bool folds) const {
-    constexpr std::int64_t kLong = 64;  // multiply-adds of an invocation
     const bool on_units =
         options_.narrow_products && options_.matrix_units && region.rows >= options_.region_narrow_rows;
     if (folds || on_units || !options_.region_vectors) return options_.region_invocations;
-    std::int64_t outputs = 0, operations = 0;
+    std::int64_t outputs = 64 * 16, operations = 0;  // at least 64 tiles
     for (NodeIndex i : nodes_.at(key)) {
       if (role[at(i)] != RowRole::row || graph_[i].op != Op::matmul) continue;
       const std::int64_t count = graph_[i].element_count() / (region.rows * region.groups) * region.row_block;
@@ -494,10 +492,8 @@ class RegionFinder {
     }
     const std::int32_t usual = options_.region_invocations, twice = 2 * usual;
     if (region.blocks * region.groups <= options_.region_groups)
-      return operations >= kLong * usual && twice <= options_.most_invocations ? twice : usual;
-    const std::uint64_t tiles = std::max<std::uint64_t>(64, static_cast<std::uint64_t>(outputs / 16));
-    return static_cast<std::int32_t>(
-        std::min<std::uint64_t>(std::bit_ceil(tiles), static_cast<std::uint64_t>(usual)));
+      return operations / usual >= 64 && twice <= options_.most_invocations ? twice : usual;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(power_of(outputs / 16), usual));
   }
 
   // Whether a workgroup's registers can keep the sums over its rows from one block of rows to the next.
