@@ -305,8 +305,8 @@ case "$which" in
     ends_well hung
     says hung "Not arrived: rank 1 (process"
     says hung "resumes from checkpoint"
-    # A stopped process is named even within an exchange, where it has arrived.
-    "$imprint" studio --devices cpu --folder "$folder/stopped" --games 2 --steps 100000000 --patience 2 --restarts 0 --report 0.1 "$game" >"$folder/stopped.txt" 2>&1 &
+    # A stopped process is named even within an exchange, where it has arrived. A checkpoint would allow one more start.
+    "$imprint" studio --devices cpu --folder "$folder/stopped" --games 2 --steps 100000000 --checkpoint 0 --patience 2 --restarts 0 --report 0.1 "$game" >"$folder/stopped.txt" 2>&1 &
     runs=$!
     for _ in $(seq 500); do ! grep --quiet "^exchange" "$folder/stopped.txt" || break; sleep 0.02; done
     kill -STOP "$(od --address-radix=n --format=u4 --skip-bytes=12 --read-bytes=4 "$folder/stopped/alive/1" | tr -d ' ')"
