@@ -31,8 +31,8 @@ struct MaskedKernels {
   std::int64_t largest = 0;            // elements of the largest value in memory
 };
 
-MaskedKernels masked_kernels(const nn::AttentionMask& mask, bool dropout, bool trains = true) {
-  const Shape shape{kBatch, kHeads, kSteps, kWidth};
+MaskedKernels masked_kernels(const nn::AttentionMask& mask, bool dropout, bool trains = true,
+                             const Shape& shape = {kBatch, kHeads, kSteps, kWidth}) {
   const Tensor by[] = {input("query", shape), input("key", shape), input("value", shape)};
   nn::Pass pass("pass", 1);
   std::vector<Tensor> outputs{nn::attention(by[0], by[1], by[2], mask, dropout ? 0.1 : 0.0, &pass)};
@@ -96,6 +96,22 @@ TEST(AttentionMasks, ThatAreStoredStayAsTheyAre) {
   ASSERT_EQ(built.attention.size(), 3u);
   EXPECT_THAT(built.attention[0], HasSubstr("#define HIDDEN_BATCH 0"));
   EXPECT_EQ(built.largest, kSteps * kSteps);
+}
+
+// A small GPT that trains: half a million scores per layer, none in memory.
+TEST(AttentionMasks, DropoutOfFewScoresStoresNone) {
+  const Shape shape{8, 4, 128, kWidth};
+  const MaskedKernels built = masked_kernels({.causal = true}, true, true, shape);
+  EXPECT_THAT(built.attention, testing::Each(HasSubstr("imp_uniform")));
+  EXPECT_EQ(built.attention.size(), 2u);
+  EXPECT_LE(built.largest, 2 * shape.element_count());  // less than the scores' 8 * 4 * 128 * 128
+}
+
+// A set of a few entities would leave most of a tile idle.
+TEST(AttentionMasks, SmallHeadsAreOrdinaryOperations) {
+  const Shape shape{1024, 4, 12, kWidth};
+  const Tensor unseen = arange(12) >= unsqueeze(input("counts", {1024}, DType::int32), 1);
+  EXPECT_THAT(masked_kernels({.padding = unseen}, false, true, shape).attention, testing::IsEmpty());
 }
 
 // The gradient of a bias is that of the scores.

@@ -23,11 +23,11 @@ struct AttentionMask {
 
 // softmax(query key^T / sqrt(extent) + mask) value. query: [batch, heads, queries, extent]; key, value:
 // [batch, key heads, keys, extent], where key heads divide heads: each serves heads / key heads neighbouring
-// ones. A GPU stores neither 32 M scores or more nor masks that are cheap functions of positions, lengths and
-// random numbers, except for the gradient of a bias. With no mask but `causal` and without dropout, a program
-// of Precision::mixed16 stores no scores on matrix units from 131,072 on (attention_page.h). Otherwise memory
-// grows with queries times keys. Vaswani et al., Attention Is All You Need, 2017. Grouped
-// heads: Ainslie et al., GQA, 2023; PyTorch's enable_gqa.
+// ones. Memory grows with queries times keys, except where a GPU's kernels store no scores
+// (attention_page.h): mostly for heads of up to 32 numbers or from 32 M scores on, and in programs of
+// Precision::mixed16. Masks that are cheap functions of positions, lengths and random numbers take no memory
+// there; the gradient of a bias does. Vaswani et al., Attention Is All You Need, 2017. Grouped heads: Ainslie
+// et al., GQA, 2023; PyTorch's enable_gqa.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMask& mask = {},
                  double dropout = 0, Pass* pass = nullptr);
 

@@ -24,8 +24,8 @@ using Values = std::span<const Tensor>;
 constexpr std::int64_t kMostExtent = 128;
 // Kernels on matrix units have these: extents of a matrix, keys or queries per turn, subgroups of 16 rows.
 constexpr std::int64_t kMatrix = 16, kMatrixBlock = 32, kSubgroups = 4;
-// Fewer scores are ordinary operations.
-constexpr std::int64_t kLeastScores = 1 << 17;
+// Fewer scores are ordinary operations. So are, of a smaller head with masks: tiles of it would be idle.
+constexpr std::int64_t kLeastScores = 1 << 17, kLeastMaskedSteps = 64;
 // Fewer scores of heads that are not narrow are stored without matrix units: with one more product to compute
 // them again, kernels of tiles are slower. Those of narrow heads take more time in memory than in products.
 // Kernels skip half of a causal head: they are faster from fewer scores on.
@@ -319,8 +319,9 @@ bool infers_in_tiles(const Extents& extents, const PageLimits& limits) {
 }
 
 bool takes_tiles(const Extents& extents, const PageLimits& limits) {
-  const bool skips_many = extents.causal && extents.of_scores().element_count() >= kLeastCausalScores;
-  if (extents.stores_scores && !extents.masks.any() && extents.extent > kNarrowExtent && !skips_many)
+  const std::int64_t scores = extents.of_scores().element_count();
+  const bool skips_many = extents.causal && scores >= kLeastCausalScores;
+  if (extents.stores_scores && scores < kLeastTiledScores && extents.extent > kNarrowExtent && !skips_many)
     return false;
   return std::ranges::all_of(kTiledKernels,
                              [&](TiledKernel kernel) { return tiles_of(kernel, extents, limits).rows > 0; });
@@ -451,7 +452,10 @@ bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& va
                         const AttentionTerms& terms) {
   if (!fits_attention_page(query, key, value, terms)) return false;
   const std::int64_t scores = query.shape().element_count() / query.extent(3) * key.extent(2);
-  return scores >= (terms.has_masks() ? kLeastTiledScores : kLeastScores);
+  if (scores >= kLeastTiledScores) return true;
+  // The gradient of a bias takes another product and as much memory as stored scores do.
+  const bool is_small = std::min(query.extent(2), key.extent(2)) < kLeastMaskedSteps;
+  return scores >= kLeastScores && is_empty(terms.bias) && !(terms.has_masks() && is_small);
 }
 
 bool stores_attention_scores(const Tensor& query, const Tensor& key, const AttentionTerms& terms) {

@@ -30,7 +30,8 @@ struct AttentionTerms {
 bool fits_attention_page(const Tensor& query, const Tensor& key, const Tensor& value,
                          const AttentionTerms& terms = {});
 
-// Whether it is worth it for a program that may train: with 131,072 scores or more, with masks 32 M.
+// Whether it is worth it for a program that may train: with 131,072 scores or more; with hidden keys or
+// factors if 64 queries or more see 64 keys or more; with a bias from 32 M scores on.
 bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& value,
                         const AttentionTerms& terms = {});
 
