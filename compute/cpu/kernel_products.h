@@ -145,10 +145,13 @@ inline void copy_panel(const Matmul& m, const Panel& panel, float* to, std::int6
   }
 }
 
-// Rows of b that are far apart share no pages, and those at multiples of a kilobyte no cache: worth a copy
-// where many rows of a use it.
+// Rows of b that are far apart share no pages, those at multiples of a kilobyte no cache, and those that
+// begin inside a cache line take two lines for each of their vectors: worth a copy where many rows of a use
+// it.
 inline bool is_far(const Matmul& m, std::int64_t width) {
-  return m.b_column == 1 && !m.b_rows && (m.b_depth > 1024 || m.b_depth % 256 == 0) && m.rows > 16 &&
+  constexpr std::int64_t kLine = 16;
+  return m.b_column == 1 && !m.b_rows &&
+         (m.b_depth > 1024 || m.b_depth % 256 == 0 || m.b_depth % kLine != 0) && m.rows > 16 &&
          m.b_depth > width;
 }
 
