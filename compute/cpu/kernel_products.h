@@ -129,11 +129,21 @@ inline void transpose_four(const float* from, std::int64_t stride, float* to, st
 
 // A copy of a panel with rows of `width` columns, padded with zeros.
 inline void copy_panel(const Matmul& m, const Panel& panel, float* to, std::int64_t width) {
+  constexpr std::int64_t kLine = 16, kLinesAhead = 2;
   std::int64_t row = 0;
   if (m.b_depth == 1 && m.b_column > 1 && panel.columns == width)  // a transposed matrix
-    for (; row + 4 <= panel.depth; row += 4, to += 4 * width)
-      for (std::int64_t column = 0; column < width; column += 4)
-        transpose_four(panel.elements + row + column * m.b_column, m.b_column, to + column, width);
+    while (row + 4 <= panel.depth) {
+      // Whole lines: the lines of all columns do not stay in the first cache.
+      const std::int64_t rows = panel.depth - row < kLine ? 4 : kLine;
+      for (std::int64_t column = 0; column < width; column += 4) {
+        const float* const from = panel.elements + row + column * m.b_column;
+        for (std::int64_t i = 0; i < 4; ++i) __builtin_prefetch(from + kLinesAhead * kLine + i * m.b_column);
+        for (std::int64_t i = 0; i < rows; i += 4)
+          transpose_four(from + i, m.b_column, to + i * width + column, width);
+      }
+      row += rows;
+      to += rows * width;
+    }
   for (; row < panel.depth; ++row, to += width) {
     const float* from = panel.elements + row * m.b_depth;
     if (m.b_column == 1 && panel.columns == width) {
@@ -145,10 +155,13 @@ inline void copy_panel(const Matmul& m, const Panel& panel, float* to, std::int6
   }
 }
 
-// Rows of b that are far apart share no pages, and those at multiples of a kilobyte no cache: worth a copy
-// where many rows of a use it.
+// Rows of b that are far apart share no pages, those at multiples of a kilobyte no cache, and those that
+// begin inside a cache line take two lines for each of their vectors: worth a copy where many rows of a use
+// it.
 inline bool is_far(const Matmul& m, std::int64_t width) {
-  return m.b_column == 1 && !m.b_rows && (m.b_depth > 1024 || m.b_depth % 256 == 0) && m.rows > 16 &&
+  constexpr std::int64_t kLine = 16;
+  return m.b_column == 1 && !m.b_rows &&
+         (m.b_depth > 1024 || m.b_depth % 256 == 0 || m.b_depth % kLine != 0) && m.rows > 16 &&
          m.b_depth > width;
 }
 
