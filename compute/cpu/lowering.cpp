@@ -121,8 +121,8 @@ Result<> Lowering::store_rows(const Store& store) {
     stored = row_major(arena_buffer(values.shape), values.shape);
     add(pack_step(values, dtype, stored.buffer), {values.buffer, stored.buffer});
   }
-  add(store_rows_step(stored, rows, schedule_.variables[at(store.place.index)]->shape, dtype_size(dtype),
-                      into),
+  add(store_rows_step(stored, rows, schedule_.variables[at(store.place.index)]->kernel_shape(),
+                      dtype_size(dtype), into),
       {stored.buffer, rows.buffer, into});
   return {};
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <unordered_map>
 
 #include "compute/base/name_hash.h"
 #include "compute/base/pointer_map.h"
+#include "compute/tensor/int64_words.h"
 #include "compute/tensor/pages/library_page.h"
 
 namespace imprint::graph {
@@ -58,6 +60,59 @@ Hash128 node_key(const GraphNode& node, std::int64_t lifted_position, bool by_co
 }
 
 using IndexOf = PointerMap<Node, NodeIndex>;
+
+bool is_word(Op op) { return op == Op::int64_low || op == Op::int64_high; }
+bool is_pair(const Node& node) {
+  return node.op == Op::int64_pair || (node.op == Op::full && node.dtype == DType::int64);
+}
+
+// Graphs have no int64: its leaves are int32 [..., 2], and the words of a pair are values of their own.
+class WordsOfInt64 {
+ public:
+  using Add = std::function<NodeIndex(GraphNode)>;
+  WordsOfInt64(const IndexOf& index_of, Add add) : index_of_(index_of), add_(std::move(add)) {}
+
+  // The word that a node int64_low or int64_high reads.
+  NodeIndex word(const Node& node) { return word_of(node.inputs[0], node.op == Op::int64_low ? 0 : 1); }
+
+  // All words of a pair that a program writes.
+  Result<NodeIndex> together(const NodeRef& pair) {
+    const Shape& shape = pair->shape;
+    if (shape.rank() == Shape::kMaxRank)
+      return make_error(ErrorCode::unsupported, "output: found int64 " + shape.text() +
+                                                    ", expected at most 7 axes of int64. Reshape it first.");
+    GraphNode all{Op::concat, DType::int32, tensor::shape_of_words(shape), {}, {shape.rank()}, {}, pair};
+    for (const int place : {0, 1})
+      all.inputs.push_back(
+          add_({Op::reshape, DType::int32, with_last_axis(shape), {word_of(pair, place)}, {}, {}, pair}));
+    return add_(std::move(all));
+  }
+
+ private:
+  static Shape with_last_axis(Shape shape) {
+    shape.append(1);
+    return shape;
+  }
+
+  NodeIndex word_of(const NodeRef& of, int place) {
+    if (of->op == Op::int64_pair) return *index_of_.find(of->inputs[at(place)].get());
+    if (of->op == Op::full) {
+      const double word = tensor::word_of_full(of->floats[0], place);
+      return add_({Op::full, DType::int32, of->shape, {}, {}, {word}, of});
+    }
+    const NodeIndex leaf = *index_of_.find(of.get());
+    std::vector<std::int64_t> starts_and_steps;
+    for (int axis = 0; axis < of->shape.rank(); ++axis)
+      starts_and_steps.insert(starts_and_steps.end(), {0, 1});
+    starts_and_steps.insert(starts_and_steps.end(), {place, 1});
+    const NodeIndex cut = add_(
+        {Op::slice, DType::int32, with_last_axis(of->shape), {leaf}, std::move(starts_and_steps), {}, of});
+    return add_({Op::reshape, DType::int32, of->shape, {cut}, {}, {}, of});
+  }
+
+  const IndexOf& index_of_;
+  Add add_;
+};
 
 // Gives each an entry in `index_of`, still without its index.
 std::vector<const NodeRef*> reachable_in_order(std::span<const Tensor> roots, IndexOf& index_of) {
@@ -155,6 +210,7 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
     }
     return index;
   };
+  WordsOfInt64 words(index_of, add);
   for (const NodeRef* reference : found) {
     const Node& node = **reference;
     if (node.op == Op::loop)
@@ -164,7 +220,16 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
       *index_of.find(&node) = *index_of.find(node.inputs[0].get());
       continue;
     }
+    if (is_pair(node)) continue;
+    if (is_word(node.op)) {
+      *index_of.find(&node) = words.word(node);
+      continue;
+    }
     GraphNode entry{node.op, node.dtype, node.shape, {}, node.ints, node.floats, *reference};
+    if (node.dtype == DType::int64) {
+      entry.dtype = DType::int32;
+      entry.shape = tensor::shape_of_words(node.shape);
+    }
     entry.inputs.reserve(node.inputs.size());
     for (const NodeRef& input : node.inputs) {
       const NodeIndex condition = *index_of.find(input.get()), relu = conditions.relu_of(condition);
@@ -184,7 +249,12 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
     }
     *index_of.find(&node) = add(std::move(entry));
   }
-  for (const Tensor& root : roots) graph.roots.push_back(*index_of.find(root.node().get()));
+  for (const Tensor& root : roots) {
+    graph.roots.push_back(*index_of.find(root.node().get()));
+    if (is_pair(*root.node())) {
+      IMPRINT_ASSIGN(graph.roots.back(), words.together(root.node()));
+    }
+  }
   return graph;
 }
 

@@ -68,8 +68,8 @@ struct Graph {
 };
 
 // lifted: if not null, constants become inputs (op `input`, source->constant set) and are listed here in node
-// order. Their content then counts neither for merging nor for the hash. Errors: the first error that any of
-// the tensors carries.
+// order. Their content then counts neither for merging nor for the hash. A root of int64 is int32 [..., 2]:
+// the words of its elements. Errors: the first error that any of the tensors carries.
 Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* lifted = nullptr);
 
 // The node's name in messages and dumps, on one line: its label, or "op#index".

@@ -75,7 +75,7 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
       store_element(store.place, entry.dtype, position.str(), element);
   };
   if (store.row_indices < 0) return put(offset + linear);
-  const Shape& target = schedule_.variables[at(store.place.index)]->shape;
+  const Shape target = schedule_.variables[at(store.place.index)]->kernel_shape();
   const std::int64_t width = target[0] == 0 ? 1 : target.element_count() / target[0];
   // Row numbers are read at the row, not at this element: the task's registers do not hold them.
   const std::unordered_map<NodeIndex, std::string> registers = std::exchange(members_, {});

@@ -32,12 +32,15 @@ std::vector<float> turned(const std::vector<float>& values, const Shape& shape) 
 bool has_type_of(const safetensors::Array& array, DType dtype) {
   return (dtype == DType::float32 && array.type == safetensors::Type::float32) ||
          (dtype == DType::int32 && array.type == safetensors::Type::int32) ||
+         (dtype == DType::int64 && array.type == safetensors::Type::int64) ||
          (dtype == DType::int8 && array.type == safetensors::Type::int8) ||
          (dtype == DType::uint8 && array.type == safetensors::Type::uint8);
 }
 
 // Codes of one byte stay bytes; other integers become int64.
 safetensors::Array array_of_ints(const HostTensor& value) {
+  if (value.dtype == DType::int64)
+    return safetensors::Array::of(std::span<const std::int64_t>(value.int64s), value.shape);
   const bool is_signed = value.dtype == DType::int8;
   if (!is_signed && value.dtype != DType::uint8) {
     const std::vector<std::int64_t> wide(value.ints.begin(), value.ints.end());
@@ -64,12 +67,23 @@ safetensors::Array array_of_floats(const std::vector<float>& values, const Shape
           SharedBytes(std::move(bytes))};
 }
 
+// Whether the variable takes the array's numbers, where it holds integers.
+Result<> check_integers(const Parameter& parameter, const safetensors::Array& array) {
+  const DType dtype = parameter.variable.dtype();
+  if (dtype == DType::int64) IMPRINT_CHECK(array.long_ints());
+  if (!dtype_is_float(dtype) && dtype != DType::int64) IMPRINT_CHECK(array.ints());
+  return {};
+}
+
 // Writes an array whose shape fits.
 Result<> write_content(Session& session, const Parameter& parameter, const safetensors::Array& array) {
   if (!parameter.transposed && has_type_of(array, parameter.variable.dtype()))
     return session.runtime().write(parameter.variable, array.bytes);
   HostTensor value = HostTensor::from({}, parameter.variable.shape());
-  if (!dtype_is_float(parameter.variable.dtype())) {
+  if (parameter.variable.dtype() == DType::int64) {
+    IMPRINT_ASSIGN(value.int64s, array.long_ints());
+    value.dtype = DType::int64;
+  } else if (!dtype_is_float(parameter.variable.dtype())) {
     IMPRINT_ASSIGN(value.ints, array.ints());
     value.dtype = parameter.variable.dtype();
   } else {
@@ -167,7 +181,7 @@ Result<> load_state(Session& session, const Parameters& parameters, const safete
       return make_error(ErrorCode::shape_mismatch, text("load_state: found ", name, " ", array->shape.text(),
                                                         ", expected ", expected.text()));
     // Nothing is written when one of them does not fit.
-    if (!dtype_is_float(parameter.variable.dtype())) IMPRINT_CHECK(array->ints());
+    IMPRINT_CHECK(check_integers(parameter, *array));
     arrays.push_back(array);
   }
   for (std::size_t i = 0; i < arrays.size(); ++i)
@@ -200,7 +214,7 @@ Result<LoadReport> load_tensors(Session& session, const Parameters& parameters, 
     const safetensors::Array& array = *found->second;
     const Shape expected = stored_shape(parameter);
     if (array.shape == expected) {
-      if (!dtype_is_float(parameter.variable.dtype())) IMPRINT_CHECK(array.ints());
+      IMPRINT_CHECK(check_integers(parameter, array));
       fits.emplace_back(&parameter, &array);
       report.loaded.push_back(parameter.name);
     } else {

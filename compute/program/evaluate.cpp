@@ -4,6 +4,7 @@
 #include "compute/base/host_memory.h"
 #include "compute/program/loop_parts.h"
 #include "compute/program/session_impl.h"
+#include "compute/tensor/int64_words.h"
 
 namespace imprint {
 
@@ -35,10 +36,17 @@ Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::s
   std::vector<NodeRef> constants;
   IMPRINT_ASSIGN(source.graph, build_graph(tensors, &constants));
   std::vector<HostTensor> values;
-  for (const NodeRef& constant : constants)
-    values.push_back(host_tensor(constant->dtype, constant->shape, constant->constant->bytes));
+  for (const NodeRef& constant : constants) {
+    const bool is_wide = constant->dtype == DType::int64;
+    values.push_back(host_tensor(is_wide ? DType::int32 : constant->dtype,
+                                 is_wide ? shape_of_words(constant->shape) : constant->shape,
+                                 constant->constant->bytes));
+  }
 
-  const Hash128 key = source.graph.hash();
+  Hash128 key = source.graph.hash();
+  for (std::size_t i = 0; i < tensors.size(); ++i)  // int64 and its words have one graph
+    if (tensors[i].dtype() == DType::int64)
+      key = Hasher().number(key.low).number(key.high).number(i).digest();
   auto found = evaluated.find(key);
   if (found == evaluated.end()) {
     std::uint64_t offset = 0;

@@ -105,7 +105,7 @@ Result<> add_inputs(const std::string& program, std::span<const Tensor> inputs, 
     NodeIndex found = -1;
     const auto [first, last] = nodes.equal_range(node.label);
     for (auto named = first; named != last; ++named) {
-      const GraphNode& other = result.graph[named->second];
+      const Node& other = *result.graph[named->second].source;
       if (!(other.shape == node.shape) || other.dtype != node.dtype)
         return make_error(ErrorCode::shape_mismatch, "program '" + program + "': input '" + node.label +
                                                          "': found two shapes or dtypes, expected one");
@@ -159,7 +159,7 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
   std::vector<Tensor> roots = description.outputs;
   for (const Update& update : description.updates) {
     roots.push_back(kept(used_part(update), targets));
-    if (update.by_rows) roots.push_back(kept(used_rows(cast(update.rows, DType::int32)), targets));
+    if (update.by_rows) roots.push_back(kept(used_rows(as_indices(update.rows)), targets));
   }
   for (const Tensor& root : roots)
     if (!root.ok()) return root.error();

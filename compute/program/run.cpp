@@ -19,19 +19,34 @@ namespace {
 
 constexpr std::uint64_t kTimeout = 120'000'000'000;  // nanoseconds; software devices are slow
 
-std::size_t count_of(const HostTensor& value, DType dtype) {
-  return dtype_is_float(dtype) ? value.floats.size() : value.ints.size();
+// Integers in the type's memory, of low bits.
+template <class Number>
+void pack_integers(const std::vector<Number>& values, DType dtype, std::byte* to) {
+  if (dtype != DType::int64) {
+    if constexpr (std::is_same_v<Number, std::int32_t>) {
+      pack_elements(values.data(), values.size(), dtype, to);
+    } else {
+      std::vector<std::int32_t> low(values.size());
+      std::ranges::transform(values, low.begin(),
+                             [](Number value) { return static_cast<std::int32_t>(value); });
+      pack_elements(low.data(), low.size(), dtype, to);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t value = values[i];
+    std::memcpy(to + i * sizeof value, &value, sizeof value);
+  }
 }
 
 // The elements in memory, as the dtype has them.
 void pack(const HostTensor& value, DType dtype, std::byte* to) {
-  pack_elements(dtype_is_float(dtype) ? static_cast<const void*>(value.floats.data()) : value.ints.data(),
-                count_of(value, dtype), dtype, to);
-}
-std::vector<std::byte> packed(const HostTensor& value, DType dtype) {
-  std::vector<std::byte> bytes(count_of(value, dtype) * dtype_size(dtype));
-  pack(value, dtype, bytes.data());
-  return bytes;
+  if (dtype_is_float(dtype))
+    pack_elements(value.floats.data(), value.floats.size(), dtype, to);
+  else if (value.dtype == DType::int64)
+    pack_integers(value.int64s, dtype, to);
+  else
+    pack_integers(value.ints, dtype, to);
 }
 
 bool is_same_kind(DType a, DType b) { return dtype_registers(a) == dtype_registers(b); }
@@ -42,7 +57,7 @@ Result<> copy_in(Program& of, std::uint32_t slot, const HostTensor& value, std::
   const std::string& program = of.name();
   const Shape used = of.used_shape(slot, port.shape);
   const std::span<std::byte> target = of.input_bytes(slot, index);
-  const std::size_t count = count_of(value, port.dtype);
+  const std::size_t count = value.value_count();
   if (!is_same_kind(value.dtype, port.dtype))
     return make_error(ErrorCode::dtype_mismatch, "run '" + program + "': input " + std::to_string(index) +
                                                      " '" + port.name + "': found " +
@@ -59,7 +74,7 @@ Result<> copy_in(Program& of, std::uint32_t slot, const HostTensor& value, std::
     pack(value, port.dtype, target.data());
     return {};
   }
-  const std::vector<std::byte> bytes = packed(value, port.dtype);
+  const std::vector<std::byte> bytes = value.packed(port.dtype);
   each_used_run(of, slot, port.shape, dtype_size(port.dtype),
                 [&](std::size_t from, std::size_t to, std::size_t size) {
                   std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(from), size,
@@ -77,12 +92,29 @@ HostTensor HostTensor::from_ints(std::vector<std::int32_t> values, Shape shape) 
   return {DType::int32, shape, {}, std::move(values)};
 }
 
+HostTensor HostTensor::from_int64s(std::vector<std::int64_t> values, Shape shape) {
+  return {DType::int64, shape, {}, {}, std::move(values)};
+}
+
+std::size_t HostTensor::value_count() const {
+  return dtype_is_float(dtype) ? floats.size() : dtype == DType::int64 ? int64s.size() : ints.size();
+}
+
+std::vector<std::byte> HostTensor::packed(DType in) const {
+  std::vector<std::byte> bytes(value_count() * dtype_size(in));
+  pack(*this, in, bytes.data());
+  return bytes;
+}
+
 HostTensor program::host_tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   HostTensor result{dtype, shape, {}, {}};
   const std::size_t count = bytes.size() / dtype_size(dtype);
   if (dtype_is_float(dtype)) {
     result.floats.resize(count);
     unpack_elements(bytes.data(), count, dtype, result.floats.data());
+  } else if (dtype == DType::int64) {
+    result.int64s.resize(count);
+    if (count > 0) std::memcpy(result.int64s.data(), bytes.data(), count * dtype_size(dtype));
   } else {
     result.ints.resize(count);
     unpack_elements(bytes.data(), count, dtype, result.ints.data());
@@ -339,7 +371,7 @@ Result<> Session::write(const Variable& variable, const HostTensor& value) {
                           ", expected the variable's shape and dtype");
   // A run that was started before sees the old content.
   if (impl_->has_waiting()) IMPRINT_CHECK(impl_->submit(VK_NULL_HANDLE));
-  IMPRINT_CHECK(impl_->runtime.write(variable, SharedBytes(packed(value, variable.dtype()))));
+  IMPRINT_CHECK(impl_->runtime.write(variable, SharedBytes(value.packed(variable.dtype()))));
   impl_->written += variable.bytes();
   if (impl_->written <= kUploadRing) return {};
   impl_->written = 0;

@@ -11,16 +11,23 @@
 
 namespace imprint {
 
-// Elements on the host, row-major. Integers of any width and bool (0 or 1) are in `ints`, floats of any width
-// in `floats`. A program packs them as its inputs' types say: dtype.h.
+// Elements on the host, row-major. int64 is in `int64s`, other integers and bool (0 or 1) in `ints`, floats
+// of any width in `floats`. A program packs them as its inputs' types say: dtype.h.
 struct HostTensor {
   DType dtype = DType::float32;
   Shape shape;
   std::vector<float> floats;
   std::vector<std::int32_t> ints;
+  std::vector<std::int64_t> int64s = {};
 
   static HostTensor from(std::vector<float> values, Shape shape);
   static HostTensor from_ints(std::vector<std::int32_t> values, Shape shape);
+  static HostTensor from_int64s(std::vector<std::int64_t> values, Shape shape);
+
+  // The number of elements that `dtype` stands for.
+  std::size_t value_count() const;
+  // The elements as `in` has them in memory. Both types are floats, or both are integers (or bool).
+  std::vector<std::byte> packed(DType in) const;
 };
 
 // Runs a program for which Program::adds_up(), and waits for its sums. Sums of one part of a run are made

@@ -56,7 +56,8 @@ std::optional<Tensor> simplify(Op op, std::span<const Tensor> operands);
 Tensor elementwise(Op op, std::span<const Tensor> operands);
 Tensor elementwise(Op op, std::initializer_list<Tensor> operands);
 
-// Integers of another type as int32; other tensors as they are.
+// Integers of another type as int32; other tensors as they are. int64 is clamped: a position outside an axis
+// stays outside.
 Tensor as_indices(const Tensor& tensor);
 
 // The value of a `full` node.

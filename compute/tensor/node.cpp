@@ -1,6 +1,7 @@
 #include "compute/tensor/node.h"
 
 #include "compute/tensor/build.h"
+#include "compute/tensor/int64_nodes.h"
 #include "compute/tensor/made_nodes.h"
 
 namespace imprint::tensor {
@@ -69,6 +70,7 @@ NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs, std::shared_p
 
 Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes) {
   if (const Tensor* failed = first_error(inputs)) return *failed;
+  if (std::optional<Tensor> made = made_of_words(op, inputs, attributes)) return *made;
   std::vector<NodeRef> refs;
   refs.reserve(inputs.size());
   for (const Tensor& input : inputs) refs.push_back(input.node());

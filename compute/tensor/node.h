@@ -44,6 +44,7 @@ struct VariableState {
   std::shared_ptr<VariableStorage> storage;  // null until on a device
 
   std::uint64_t bytes() const;
+  Shape kernel_shape() const;  // the shape in kernels: of int64, that of its words
 };
 
 struct Node {

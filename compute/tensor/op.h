@@ -52,6 +52,10 @@ enum class OpKind : std::uint8_t {
   IMPRINT_BINARY_OPS(ELEMENTWISE) \
   X(where, elementwise, 3, where, 1, unchoose)          /* bool, a, b */ \
   X(stop_gradient, elementwise, 1, same_as_input, 1, flat) \
+  /* int64 and its low and high words, int32. No kernel: graphs take pairs apart */ \
+  X(int64_pair, elementwise, 2, int64_pair, 0, flat) \
+  X(int64_low, elementwise, 1, int64_word, 0, flat) \
+  X(int64_high, elementwise, 1, int64_word, 0, flat) \
   /* views */ \
   X(reshape, view, 1, reshape, 3, unreshape)  /* target in Node::shape; costs index divisions */ \
   X(permute, view, 1, permute, 0.5, unpermute)  /* ints {source axis of each output axis} */ \

@@ -73,6 +73,8 @@ Result<Inferred> leaf(const Rule& rule) {
   if (a.shape.element_count() > kLargestCount)
     return rule.refuse(ErrorCode::invalid_argument,
                        text("found shape ", a.shape.text(), ", expected at most 2^48 elements"));
+  if (a.dtype == DType::int64 && a.shape.rank() == Shape::kMaxRank)
+    return rule.bad_shape(text("found int64 ", a.shape.text(), ", expected at most 7 axes of int64"));
   return Inferred{a.dtype, a.shape};
 }
 
@@ -130,6 +132,19 @@ Result<Inferred> cast(const Rule& rule) {
                        text("found ", dtype_name(rule.attributes.dtype), " for ", describe(*rule.inputs[0]),
                             ", expected ", tensor_dtypes()));
   return Inferred{rule.attributes.dtype, rule.shape()};
+}
+
+Result<Inferred> int64_pair(const Rule& rule) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (rule.dtype(i) != DType::int32) return rule.bad_dtype(i, "an int32 word");
+    if (rule.shape(i) != rule.shape(0)) return rule.bad_shape("found words of two shapes, expected one");
+  }
+  return Inferred{DType::int64, rule.shape()};
+}
+
+Result<Inferred> int64_word(const Rule& rule) {
+  if (rule.dtype() != DType::int64) return rule.bad_dtype(0, "int64");
+  return Inferred{DType::int32, rule.shape()};
 }
 
 Result<Inferred> where(const Rule& rule) {

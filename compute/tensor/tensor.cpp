@@ -1,5 +1,7 @@
 #include "compute/tensor/tensor.h"
 
+#include <cstdlib>
+
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
@@ -41,6 +43,9 @@ Tensor::Tensor(NodeRef node) : node_(std::move(node)) {}
 Tensor::Tensor(Error error) : error_(std::make_shared<const Error>(std::move(error))) {}
 Tensor::Tensor(float value) : Tensor(full({}, value, DType::float32)) {}
 Tensor::Tensor(int value) : Tensor(full({}, value, DType::int32)) {}
+Tensor::Tensor(std::int64_t value)
+    : Tensor(std::abs(value / 2) < std::int64_t{1} << 52 ? full({}, static_cast<double>(value), DType::int64)
+                                                         : from_int64s(std::span(&value, 1), {})) {}
 
 Tensor Tensor::from(std::span<const float> values, Shape shape) {
   return from_values(std::as_bytes(values), shape, DType::float32);
@@ -52,6 +57,10 @@ Tensor Tensor::from(std::initializer_list<float> values, Shape shape) {
 
 Tensor Tensor::from_ints(std::span<const std::int32_t> values, Shape shape) {
   return from_values(std::as_bytes(values), shape, DType::int32);
+}
+
+Tensor Tensor::from_int64s(std::span<const std::int64_t> values, Shape shape) {
+  return from_values(std::as_bytes(values), shape, DType::int64);
 }
 
 Tensor Tensor::from_bools(std::span<const bool> values, Shape shape) {

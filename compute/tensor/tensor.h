@@ -11,9 +11,9 @@
 // Operands broadcast by NumPy's rules. int32 and float32 do not mix: cast one. A C++ number takes the dtype
 // of the tensor beside it. Axes may be negative: -1 is the last.
 //
-// Other types save memory: float16, bfloat16, and integers of 8 to 32 bits. dtype.h lists what accepts them
-// and how a cast to one rounds or wraps. Gradients are float32: keep weights in float32 and cast them for
-// each product.
+// Other types save memory: float16, bfloat16, and integers of 8 to 32 bits; int64 has integer arithmetic.
+// dtype.h lists what accepts them and how a cast to one rounds or wraps. Gradients are float32: keep weights
+// in float32 and cast them for each product.
 //
 // Drivers decide what becomes of NaN and infinities in x * 0, x - x and 0 / x: 0 on llvmpipe, NaN on the CPU.
 
@@ -40,11 +40,13 @@ class Tensor {
   Tensor(float value);  // a float32 scalar; beside a tensor it takes that tensor's dtype
   Tensor(double value) : Tensor(static_cast<float>(value)) {}
   Tensor(int value);
+  Tensor(std::int64_t value);  // int64
 
   // Copies the values, row-major. Error: shape_mismatch when their count is not the shape's.
   static Tensor from(std::span<const float> values, Shape shape);
   static Tensor from(std::initializer_list<float> values, Shape shape);
   static Tensor from_ints(std::span<const std::int32_t> values, Shape shape);
+  static Tensor from_int64s(std::span<const std::int64_t> values, Shape shape);
   static Tensor from_bools(std::span<const bool> values, Shape shape);
   // Elements of any dtype as they lie in memory: dtype_size(dtype) bytes each, little-endian; bool as 0 or 1.
   static Tensor from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype);
@@ -79,6 +81,7 @@ class Variable {
   // carries the error.
   Variable(std::string name, Shape shape, std::span<const float> initial);
   Variable(std::string name, Shape shape, std::span<const std::int32_t> initial);
+  Variable(std::string name, Shape shape, std::span<const std::int64_t> initial);
   // The same as bytes, as Tensor::from_bytes.
   Variable(std::string name, Shape shape, DType dtype, std::span<const std::byte> initial);
   // Keeps the bytes until the variable is on a device.
@@ -134,6 +137,7 @@ Tensor random_permutation(const Tensor& generator, Shape shape, std::uint32_t st
 Tensor generator_next(const Tensor& generator);
 
 // ---- elementwise: one operand ----
+// int64 is taken wherever int32 is. Pairs of words compute it: division takes about 300 operations.
 // abs, neg, sign and square take float32 or int32; logical_not takes bool; bit_not takes int32; the others
 // take float32. round rounds halves to even. is_nan and is_inf return bool.
 // The rows of op_rows.h: Tensor abs(const Tensor& x), neg, sign, ceil, floor, round, trunc, sqrt, recip, exp,
@@ -163,7 +167,7 @@ Tensor stop_gradient(const Tensor&);
 // the divisor, as Python's %), fmod (the sign of the dividend, as C's), pow (a negative base needs an
 // integral exponent, else NaN), atan2 (y, x), minimum, maximum, logaddexp, equal, not_equal, less,
 // less_equal, greater, greater_equal, logical_and, logical_or, logical_xor, bit_and, bit_or, bit_xor,
-// shift_left and shift_right (by 0 to 31 bits; right copies the sign).
+// shift_left and shift_right (by 0 to 31 bits, int64 by 0 to 63; right copies the sign).
 #define IMPRINT_DECLARE_BINARY(name, ...) Tensor name(const Tensor& a, const Tensor& b);
 IMPRINT_BINARY_OPS(IMPRINT_DECLARE_BINARY)
 #undef IMPRINT_DECLARE_BINARY

@@ -7,6 +7,7 @@
 #include "compute/base/text.h"
 #include "compute/base/zeroed_bytes.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/int64_words.h"
 #include "compute/tensor/known_zeros.h"
 
 namespace imprint {
@@ -125,6 +126,9 @@ Variable::Variable(std::string name, Shape shape, std::span<const std::int32_t> 
   node_ = std::move(made.node);
 }
 
+Variable::Variable(std::string name, Shape shape, std::span<const std::int64_t> initial)
+    : Variable(std::move(name), shape, DType::int64, std::as_bytes(initial)) {}
+
 Variable::Variable(std::string name, Shape shape, DType dtype, std::span<const std::byte> initial)
     : Variable(std::move(name), shape, dtype, copy_of(initial)) {}
 
@@ -169,6 +173,10 @@ Variable Variable::external(std::string name, Shape shape, DType dtype) {
 
 std::uint64_t tensor::VariableState::bytes() const {
   return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
+}
+
+Shape tensor::VariableState::kernel_shape() const {
+  return dtype == DType::int64 ? shape_of_words(shape) : shape;
 }
 
 const std::string& Variable::name() const {

@@ -172,11 +172,10 @@ Result<DatasetRef> in_memory(std::vector<NamedTensor> fields) {
   const std::int64_t size = fields[0].values.shape.rank() > 0 ? fields[0].values.shape[0] : -1;
   for (const NamedTensor& field : fields) {
     const HostTensor& values = field.values;
-    if (!dtype_has_tensors(values.dtype))
-      return make_error(
-          ErrorCode::dtype_mismatch,
-          text("in_memory: found ", field.name, " of ", dtype_name(values.dtype), ", expected ",
-               values.dtype == DType::float64 ? "float32" : "int32", ". There are no tensors of that type."));
+    if (dtype_size(values.dtype) > 4)
+      return make_error(ErrorCode::dtype_mismatch,
+                        text("in_memory: found ", field.name, " of ", dtype_name(values.dtype), ", expected ",
+                             values.dtype == DType::float64 ? "float32" : "int32", " or a narrower type."));
     const std::size_t count = dtype_is_float(values.dtype) ? values.floats.size() : values.ints.size();
     if (values.shape.rank() == 0)
       return make_error(ErrorCode::invalid_argument,

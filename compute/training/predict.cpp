@@ -34,6 +34,7 @@ Result<std::vector<HostTensor>> predict(Session& session, Loader& data, const Fo
       };
       take(all[i].floats, found[i].floats);
       take(all[i].ints, found[i].ints);
+      take(all[i].int64s, found[i].int64s);
     }
   }
   for (std::size_t i = 0; i < all.size(); ++i) {

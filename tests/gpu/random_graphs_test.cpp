@@ -152,7 +152,7 @@ class Drawing {
   Tensor further(const Tensor& x) {
     const std::int64_t n = x.extent(1);
     const float few = 1.0f / std::sqrt(static_cast<float>(n));
-    switch (random_() % 14) {
+    switch (random_() % 15) {
       case 0:
         return said("convolution", tanh(reshape(convolution(reshape(x, {batch_, 1, n}), leaf({2, 1, 3}, 0.5f),
                                                             leaf({2}), {.padding = 1}),
@@ -185,6 +185,8 @@ class Drawing {
         return said("spread", (x - mean(x, {1}, true)) * rsqrt(variance(x, {1}, true, 0) + 0.1f));
       case 11:
         return said("halves", halves(x));
+      case 13:
+        return said("int64", wide(x));
       case 12:
         return said("einsum", einsum("bi,ij,bj->bj", {x * few, leaf({n, n}, few), tanh(x)}));
       default:
@@ -196,6 +198,15 @@ class Drawing {
   Tensor halves(const Tensor& x) {
     const Tensor narrow = cast(stop_gradient(x), chance(50) ? DType::float16 : DType::bfloat16);
     return x + 0.003f * cast(tanh(narrow * 2.0f) - mean(narrow, {1}, true), DType::float32);
+  }
+
+  // Numbers that need both words. One that the oracle truncates to its neighbour changes the result little.
+  Tensor wide(const Tensor& x) {
+    const Tensor whole = cast(stop_gradient(x) * 4096.0f, DType::int64) * (std::int64_t{1} << 30) + 12345;
+    const Tensor total = chance(50) ? max(whole, {1}, true) : sum(whole, {0}, true);
+    const Tensor rows = take(whole, 0, cast(indices(batch_, batch_), DType::int64));
+    const Tensor found = where(rows < total, rows, total) - whole;
+    return x + 0.003f * tanh(cast(shift_right(found, 30), DType::float32) * (1.0f / 4096));
   }
 
   // A row for each of the batch, in all columns.

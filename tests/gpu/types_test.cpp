@@ -10,8 +10,9 @@
 #include "compute/base/number_format.h"
 #include "compute/base/text.h"
 #include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/loop.h"
 #include "compute/tensor/ops/quantised.h"
-#include "compute/tensor/ops/wide_integers.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {
@@ -234,11 +235,7 @@ struct EdgePairs {
   std::vector<std::int64_t> left, right;
 
   EdgePairs();
-  std::vector<std::int32_t> words_of_left() const {
-    std::vector<std::int32_t> words(2 * left.size());
-    std::memcpy(words.data(), left.data(), words.size() * sizeof(std::int32_t));
-    return words;
-  }
+  Shape shape() const { return {static_cast<std::int64_t>(left.size())}; }
 };
 
 EdgePairs::EdgePairs() {
@@ -252,84 +249,228 @@ EdgePairs::EdgePairs() {
     for (const std::int64_t b : edges) left.push_back(a), right.push_back(b);
 }
 
-std::int64_t number_at(const HostTensor& words, std::size_t i) {
-  std::int64_t value = 0;
-  std::memcpy(&value, &words.ints[2 * i], sizeof value);
-  return value;
-}
+std::uint64_t bits(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+std::int64_t number(std::uint64_t bits) { return static_cast<std::int64_t>(bits); }
 
 // Against the host's own integers.
-TEST_F(TypesTest, PairsOfWordsComputeAs64Bits) {
+TEST_F(TypesTest, Int64AddsComparesAndConverts) {
   const EdgePairs pairs;
   const auto& [left, right] = pairs;
-  const auto count = static_cast<std::int64_t>(left.size());
-  const Tensor words = input("left", {count, 2}, DType::int32);
-  const Int64 a = int64_from_words(words), b(right, {count});
-  const HostTensor given[] = {HostTensor::from_ints(pairs.words_of_left(), {count, 2})};
-  const auto bits = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const Tensor a = input("left", pairs.shape(), DType::int64), b = Tensor::from_int64s(right, pairs.shape());
+  const HostTensor given[] = {HostTensor::from_int64s(left, pairs.shape())};
   const auto found =
-      run({.name = "pairs",
-           .inputs = {words},
-           .outputs = {words_of(a + b), words_of(a - b), words_of(-a), cast(a < b, DType::int32),
-                       cast(a <= b, DType::int32), cast(equal(a, b), DType::int32), index_of(a),
-                       cast(a, DType::float32), cast(a, DType::int16),
-                       words_of(int64_of(cast(a, DType::float32))),
-                       words_of(int64_of(cast(a.low, DType::uint32))), words_of(int64_of(a.low))}},
+      run({.name = "int64",
+           .inputs = {a},
+           .outputs = {a + b, a - b, -a, cast(a, DType::float32), cast(a, DType::int16),
+                       cast(cast(a, DType::float32), DType::int64),
+                       cast(cast(a, DType::uint32), DType::int64), cast(cast(a, DType::int32), DType::int64),
+                       cast(a, DType::boolean), sign(a), cast(cast(a, DType::boolean), DType::int64)}},
           given);
-  const auto number = [&](std::size_t output, std::size_t i) { return number_at(found[output], i); };
+  const auto compared = run({.name = "compared",
+                             .inputs = {a},
+                             .outputs = {less(a, b), less_equal(a, b), equal(a, b), not_equal(a, b),
+                                         greater(a, b), greater_equal(a, b)}},
+                            given);
+  EXPECT_EQ(found[0].dtype, DType::int64);
   for (std::size_t i = 0; i < left.size(); ++i) {
     const std::int64_t x = left[i], y = right[i];
     SCOPED_TRACE(text(x, " and ", y));
-    ASSERT_EQ(number(0, i), static_cast<std::int64_t>(bits(x) + bits(y)));
-    ASSERT_EQ(number(1, i), static_cast<std::int64_t>(bits(x) - bits(y)));
-    ASSERT_EQ(number(2, i), static_cast<std::int64_t>(-bits(x)));
-    ASSERT_EQ(found[3].ints[i], x < y);
-    ASSERT_EQ(found[4].ints[i], x <= y);
-    ASSERT_EQ(found[5].ints[i], x == y);
-    ASSERT_EQ(found[6].ints[i], std::clamp<std::int64_t>(x, INT32_MIN, INT32_MAX));
+    ASSERT_EQ(found[0].int64s[i], number(bits(x) + bits(y)));
+    ASSERT_EQ(found[1].int64s[i], number(bits(x) - bits(y)));
+    ASSERT_EQ(found[2].int64s[i], number(-bits(x)));
     const auto nearest = static_cast<float>(x);
-    ASSERT_EQ(found[7].floats[i], nearest);
-    ASSERT_EQ(found[8].ints[i], static_cast<std::int16_t>(x));
-    ASSERT_EQ(number(9, i), nearest >= 0x1p63f ? INT64_MAX : static_cast<std::int64_t>(nearest));
-    ASSERT_EQ(number(10, i), static_cast<std::uint32_t>(x));
-    ASSERT_EQ(number(11, i), static_cast<std::int32_t>(x));
+    ASSERT_EQ(found[3].floats[i], nearest);
+    ASSERT_EQ(found[4].ints[i], static_cast<std::int16_t>(x));
+    ASSERT_EQ(found[5].int64s[i], nearest >= 0x1p63f ? INT64_MAX : static_cast<std::int64_t>(nearest));
+    ASSERT_EQ(found[6].int64s[i], static_cast<std::uint32_t>(x));
+    ASSERT_EQ(found[7].int64s[i], static_cast<std::int32_t>(x));
+    ASSERT_EQ(found[8].ints[i], x != 0);
+    ASSERT_EQ(found[9].int64s[i], (x > 0) - (x < 0));
+    ASSERT_EQ(found[10].int64s[i], x != 0);
+    const bool expected[] = {x<y, x <= y, x == y, x != y, x> y, x >= y};
+    for (std::size_t k = 0; k < 6; ++k) ASSERT_EQ(compared[k].ints[i], expected[k]) << k;
   }
-  EXPECT_FALSE(int64_from_words(cast(words, DType::float32)).low.ok());
-  const Tensor rows = take(cast(iota({4}, 0), DType::float32) + 1.0f, 0,
-                           index_of(Int64(std::vector<std::int64_t>{3, std::int64_t{1} << 32, -1}, {3})));
-  EXPECT_EQ(run({.name = "rows", .outputs = {rows}})[0].floats, (std::vector<float>{4, 0, 0}));
 }
 
-TEST_F(TypesTest, PairsOfWordsMultiplyDivideAndShift) {
+TEST_F(TypesTest, Int64MultipliesDividesAndShifts) {
   const EdgePairs pairs;
   const auto& [left, right] = pairs;
-  const auto count = static_cast<std::int64_t>(left.size());
-  const Tensor words = input("left", {count, 2}, DType::int32), shifts = remainder(iota({count}, 0), 64);
-  const Int64 a = int64_from_words(words), b(right, {count});
-  const HostTensor given[] = {HostTensor::from_ints(pairs.words_of_left(), {count, 2})};
-  const auto found = run({.name = "divided",
-                          .inputs = {words},
-                          .outputs = {words_of(a * b), words_of(a / b), words_of(fmod(a, b)),
-                                      words_of(remainder(a, b)), words_of(shift_left(a, shifts)),
-                                      words_of(shift_right(a, shifts)), words_of(maximum(a, bit_not(b))),
-                                      words_of(bit_xor(bit_and(a, b), bit_or(a, minimum(abs(a), b))))}},
-                         given);
-  const auto number = [&](std::size_t output, std::size_t i) { return number_at(found[output], i); };
+  const Tensor a = input("left", pairs.shape(), DType::int64), b = Tensor::from_int64s(right, pairs.shape()),
+               shifts = cast(remainder(iota(pairs.shape(), 0), 64), DType::int64);
+  const HostTensor given[] = {HostTensor::from_int64s(left, pairs.shape())};
+  const auto found = run(
+      {.name = "divided",
+       .inputs = {a},
+       .outputs = {a * b, a / b, fmod(a, b), remainder(a, b), shift_left(a, shifts), shift_right(a, shifts),
+                   maximum(a, bit_not(b)), bit_xor(bit_and(a, b), bit_or(a, minimum(abs(a), b)))}},
+      given);
   for (std::size_t i = 0; i < left.size(); ++i) {
     const std::int64_t x = left[i], y = right[i];
-    const auto ux = static_cast<std::uint64_t>(x), uy = static_cast<std::uint64_t>(y);
     SCOPED_TRACE(text(x, " and ", y));
-    ASSERT_EQ(number(0, i), static_cast<std::int64_t>(ux * uy));
+    ASSERT_EQ(found[0].int64s[i], number(bits(x) * bits(y)));
     const bool wraps = x == INT64_MIN && y == -1;
     const std::int64_t rest = y == 0 || wraps ? 0 : x % y;
-    ASSERT_EQ(number(1, i), wraps ? x : y == 0 ? 0 : x / y);
-    ASSERT_EQ(number(2, i), rest);
-    ASSERT_EQ(number(3, i), rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
-    ASSERT_EQ(number(4, i), static_cast<std::int64_t>(ux << i % 64));
-    ASSERT_EQ(number(5, i), x >> i % 64);
-    ASSERT_EQ(number(6, i), std::max(x, ~y));
-    const std::int64_t size = x < 0 ? static_cast<std::int64_t>(0 - ux) : x;
-    ASSERT_EQ(number(7, i), (x & y) ^ (x | std::min(size, y)));
+    ASSERT_EQ(found[1].int64s[i], wraps ? x : y == 0 ? 0 : x / y);
+    ASSERT_EQ(found[2].int64s[i], rest);
+    ASSERT_EQ(found[3].int64s[i], rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
+    ASSERT_EQ(found[4].int64s[i], number(bits(x) << i % 64));
+    ASSERT_EQ(found[5].int64s[i], x >> i % 64);
+    ASSERT_EQ(found[6].int64s[i], std::max(x, ~y));
+    const std::int64_t size = x < 0 ? number(-bits(x)) : x;
+    ASSERT_EQ(found[7].int64s[i], (x & y) ^ (x | std::min(size, y)));
+  }
+}
+
+std::vector<std::int64_t> mixed_numbers(std::size_t count) {
+  std::vector<std::int64_t> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = number((i + 1) * 0x9e3779b97f4a7c15u);
+  return values;
+}
+
+TEST_F(TypesTest, Int64FoldsWithoutLosingBits) {
+  constexpr std::int64_t kRows = 3, kLength = 70000;  // more terms than one sum of half words takes
+  const std::vector<std::int64_t> values = mixed_numbers(kRows * kLength);
+  const Variable x("x", {kRows, kLength}, values);
+  const Tensor part = slice(x.value(), 1, 5, 300);
+  const auto found =
+      run({.name = "folds",
+           .outputs = {sum(x.value(), {1}), max(x.value(), {1}), min(x.value(), {0}, true),
+                       argmax(x.value(), {1}), argmin(x.value()), sum(x.value()), cumsum(part, 1),
+                       sum(part, {0}), max(zeros({0, 2}, DType::int64), {0}), any(equal(part, 0)),
+                       scatter_add(part, 1, zeros({3, 295}, DType::int32), part)}});
+  std::uint64_t all = 0;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const auto first = values.begin() + row * kLength, last = first + kLength;
+    std::uint64_t total = 0;
+    for (auto at = first; at != last; ++at) total += bits(*at);
+    all += total;
+    EXPECT_EQ(found[0].int64s[static_cast<std::size_t>(row)], number(total));
+    EXPECT_EQ(found[1].int64s[static_cast<std::size_t>(row)], *std::max_element(first, last));
+    EXPECT_EQ(found[3].ints[static_cast<std::size_t>(row)], std::max_element(first, last) - first);
+    std::uint64_t running = 0, scattered = bits(first[5]);
+    for (std::int64_t i = 5; i < 300; ++i) {
+      running += bits(first[i]);
+      const auto place = static_cast<std::size_t>(row * 295 + i - 5);
+      ASSERT_EQ(found[6].int64s[place], number(running)) << row << " " << i;
+    }
+    EXPECT_EQ(found[10].int64s[static_cast<std::size_t>(row * 295)], number(scattered + running));
+  }
+  EXPECT_EQ(found[5].int64s[0], number(all));
+  EXPECT_EQ(found[2].shape, (Shape{1, kLength}));
+  for (std::size_t i = 0; i < kLength; ++i)
+    ASSERT_EQ(found[2].int64s[i], std::min({values[i], values[i + kLength], values[i + 2 * kLength]}));
+  EXPECT_EQ(found[4].ints[0], std::min_element(values.begin(), values.end()) - values.begin());
+  for (std::size_t i = 0; i < 295; ++i)
+    ASSERT_EQ(found[7].int64s[i], number(bits(values[i + 5]) + bits(values[i + 5 + kLength]) +
+                                         bits(values[i + 5 + 2 * kLength])));
+  EXPECT_EQ(found[8].int64s, (std::vector<std::int64_t>{INT64_MIN, INT64_MIN}));
+  EXPECT_EQ(found[9].ints[0], 0);
+}
+
+TEST_F(TypesTest, Int64MovesAsStateAndAsIndices) {
+  const std::vector<std::int64_t> values = mixed_numbers(12);
+  const Variable x("x", {4, 3}, values), rows = Variable::zeros("rows", {4, 3}, DType::int64);
+  EXPECT_EQ(x.bytes(), 96u);
+  const std::pair<std::int64_t, std::int64_t> around[] = {{1, 0}, {0, 1}};
+  const Tensor far = Tensor::from_int64s(std::vector<std::int64_t>{3, std::int64_t{1} << 32, -1}, {3});
+  Program program = compile(ProgramDescription{
+      .name = "moves",
+      .outputs = {transpose(x.value()), pad(x.value(), around, -7), concat({x.value(), x.value() + 1}, 1),
+                  take(x.value(), 0, far), x.value(), full({2}, -5e9, DType::int64),
+                  take(cast(iota({4}, 0), DType::float32) + 1.0f, 0, far),
+                  scatter(x.value(), 0, expand(reshape(far, {3, 1}), {3, 3}), slice(x.value(), 0, 0, 3),
+                          Scatter::assign)},
+      .updates = {Update::scatter_rows(rows, far, slice(x.value(), 0, 1, 4)),
+                  Update::assign(x, flip(x.value(), 0))}});
+  const auto found = session().run(program).value();
+  const auto value = [&](std::int64_t row, std::int64_t column) {
+    return values[static_cast<std::size_t>(row * 3 + column)];
+  };
+  for (std::int64_t row = 0; row < 4; ++row)
+    for (std::int64_t column = 0; column < 3; ++column) {
+      const auto place = [&](std::int64_t width, std::int64_t i, std::int64_t k) {
+        return static_cast<std::size_t>(i * width + k);
+      };
+      EXPECT_EQ(found[0].int64s[place(4, column, row)], value(row, column));
+      EXPECT_EQ(found[1].int64s[place(4, row + 1, column)], value(row, column));
+      EXPECT_EQ(found[2].int64s[place(6, row, column)], value(row, column));
+      EXPECT_EQ(found[2].int64s[place(6, row, column + 3)], number(bits(value(row, column)) + 1));
+      EXPECT_EQ(found[3].int64s[place(3, row % 3, column)], row % 3 == 0 ? value(3, column) : 0);
+      EXPECT_EQ(found[7].int64s[place(3, row, column)], row == 3 ? value(0, column) : value(row, column));
+    }
+  EXPECT_EQ(found[1].int64s[3], -7);
+  EXPECT_EQ(found[4].int64s, values);
+  EXPECT_EQ(found[5].int64s, (std::vector<std::int64_t>{-5000000000, -5000000000}));
+  EXPECT_EQ(found[6].floats, (std::vector<float>{4, 0, 0}));
+  const Variable both[] = {x, rows};
+  const auto state = session().read(both).value();
+  EXPECT_EQ(state[0].int64s[0], value(3, 0));
+  EXPECT_EQ(state[1].int64s[9], value(1, 0));
+  EXPECT_EQ(state[1].int64s[0], 0);
+  ASSERT_TRUE(session().write(x, HostTensor::from_ints(std::vector<std::int32_t>(12, -3), {4, 3})).ok());
+  EXPECT_EQ(session().evaluate(x.value()).value().int64s, std::vector<std::int64_t>(12, -3));
+  const Tensor near = Tensor::from_int64s(std::vector<std::int64_t>{-7, 2, 3000000000}, {3});
+  EXPECT_EQ(session().evaluate(clamp(near, -5, 1e9)).value().int64s,
+            (std::vector<std::int64_t>{-5, 2, 1000000000}));
+  EXPECT_EQ(session().evaluate(square(near)).value().int64s,
+            (std::vector<std::int64_t>{49, 4, 9000000000000000000}));
+  EXPECT_EQ(session().evaluate(floor_divide(near, 2)).value().int64s,
+            (std::vector<std::int64_t>{-4, 1, 1500000000}));
+  EXPECT_EQ(session().evaluate(one_hot(near, 3)).value().floats,
+            (std::vector<float>{0, 0, 0, 0, 0, 1, 0, 0, 0}));
+  // A literal takes the type; what has no form for pairs says so.
+  EXPECT_EQ(session().evaluate(far * 2 - std::int64_t{1}).value().int64s,
+            (std::vector<std::int64_t>{5, (std::int64_t{1} << 33) - 1, -3}));
+  EXPECT_EQ(session().evaluate(far).value().int64s[1], std::int64_t{1} << 32);
+  EXPECT_FALSE(prod(far).ok());
+  EXPECT_FALSE(exp(far).ok());
+  EXPECT_FALSE((far + Tensor::from_ints(std::vector{1, 2, 3}, {3})).ok());
+  EXPECT_FALSE(sort(far, 0).values.ok());
+}
+
+// Knuth's generator, a step for each turn.
+TEST_F(TypesTest, Int64IsCarriedThroughLoops) {
+  constexpr std::int64_t kFactor = 6364136223846793005, kMore = 1442695040888963407;
+  const std::vector<std::int64_t> start = {1, INT64_MIN}, added = mixed_numbers(10);
+  const Variable state("state", {2}, start);
+  const Tensor carry[] = {state.value()}, stacks[] = {reshape(Tensor::from_int64s(added, {10}), {5, 2})};
+  const auto body = [&](std::span<const Tensor> now, std::span<const Tensor> rows) {
+    const Tensor next = now[0] * kFactor + kMore + rows[0];
+    return ScanStep{{next}, {next < std::int64_t{0}, next}};
+  };
+  const Scanned scanned = scan(body, carry, stacks).value();
+  const auto found = run({.name = "loop",
+                          .outputs = {scanned.carry[0], scanned.results[0], scanned.results[1]},
+                          .updates = {Update::assign(state, scanned.carry[0])}});
+  for (std::size_t k = 0; k < 2; ++k) {
+    std::uint64_t now = bits(start[k]);
+    for (std::size_t step = 0; step < 5; ++step) {
+      now = now * bits(kFactor) + bits(kMore) + bits(added[2 * step + k]);
+      EXPECT_EQ(found[2].int64s[2 * step + k], number(now));
+      EXPECT_EQ(found[1].ints[2 * step + k], number(now) < 0);
+    }
+    EXPECT_EQ(found[0].int64s[k], number(now));
+    EXPECT_EQ(session().read(std::span(&state, 1)).value()[0].int64s[k], number(now));
+  }
+}
+
+TEST_F(TypesTest, Int64HasNamedExtents) {
+  const Extent batch("batch", 6);
+  const Tensor x = input("x", {batch, 2}, DType::int64);
+  Program program = compile(ProgramDescription{
+      .name = "named", .inputs = {x}, .outputs = {x + std::int64_t{1}, sum(x, {0}), transpose(x), x}});
+  for (const std::int64_t rows : {1, 4, 6}) {
+    const std::vector<std::int64_t> values = mixed_numbers(static_cast<std::size_t>(2 * rows));
+    const HostTensor given[] = {HostTensor::from_int64s(values, {rows, 2})};
+    const auto found = session().run(program, given).value();
+    std::uint64_t sums[] = {0, 0};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      sums[i % 2] += bits(values[i]);
+      EXPECT_EQ(found[0].int64s[i], number(bits(values[i]) + 1));
+      EXPECT_EQ(found[2].int64s[i % 2 * static_cast<std::size_t>(rows) + i / 2], values[i]);
+    }
+    EXPECT_EQ(found[1].int64s, (std::vector<std::int64_t>{number(sums[0]), number(sums[1])}));
+    EXPECT_EQ(found[3].int64s, values);
   }
 }
 

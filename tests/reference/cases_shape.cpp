@@ -203,6 +203,35 @@ void add_narrow_integers(std::vector<OpCase>& cases) {
   }
 }
 
+// int64 as pairs of words, at sizes that doubles hold.
+void add_wide_integers(std::vector<OpCase>& cases) {
+  const auto add = [&](const std::string& what, const Shape& shape, Tensor (*build)(const Tensor&)) {
+    cases.push_back({"int64/" + what,
+                     {{shape, DType::int64, -1e12, 1e12}},
+                     [=](Inputs in) { return build(in[0]); },
+                     {0, 1e-7},
+                     {0, 0}});
+    cases.back().differentiable = false;
+  };
+  add("output", {37, 3}, [](const Tensor& x) { return x; });
+  add("add", {127, 3}, [](const Tensor& x) { return x + flip(x, 0); });
+  add("multiply", {300, 26}, [](const Tensor& x) { return x * 7 - 5; });
+  add("less", {33, 5}, [](const Tensor& x) { return where(x < flip(x, 1), x, -x); });
+  add("to_float", {33, 5}, [](const Tensor& x) { return cast(x, DType::float32); });
+  add("transpose", {25, 26}, [](const Tensor& x) { return transpose(x); });
+  add("pad", {3, 5}, [](const Tensor& x) {
+    return pad(x, std::array<std::pair<std::int64_t, std::int64_t>, 2>{{{1, 0}, {2, 1}}}, -5e9);
+  });
+  add("concat", {3, 5}, [](const Tensor& x) { return concat({x, flip(x, 1)}, 1); });
+  add("take", {7, 5}, [](const Tensor& x) { return take(x, 0, cast(arange(9), DType::int64)); });
+  add("nothing", {3, 0}, [](const Tensor& x) { return x + 1; });
+  add("sum", {33, 5}, [](const Tensor& x) { return sum(x, 0); });
+  add("max", {33, 5}, [](const Tensor& x) { return max(x, -1); });
+  add("argmin", {33, 5}, [](const Tensor& x) { return argmin(x, 0); });
+  add("cumsum", {5, 33}, [](const Tensor& x) { return cumsum(x, 1); });
+  add("window", {12, 3}, [](const Tensor& x) { return window(x, 0, 4, 2); });
+}
+
 void add_images(std::vector<OpCase>& cases) {
   const Tolerance sums{2e-5, 2e-5}, gradient_sums{1e-4, 2e-4};
   const auto convolve = [&](const std::string& name, const Shape& image, const Shape& weight,
@@ -254,6 +283,7 @@ void add_shape_cases(std::vector<OpCase>& cases) {
   add_images(cases);
   add_narrow(cases);
   add_narrow_integers(cases);
+  add_wide_integers(cases);
 }
 
 }  // namespace imprint::reference

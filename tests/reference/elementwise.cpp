@@ -72,6 +72,10 @@ double unary(const Node& node, double x) {
       return cast_to(node.dtype, dtype_is_float(node.inputs[0]->dtype), x);
     case Op::stop_gradient:
       return x;
+    case Op::int64_low:
+      return wrapped(static_cast<std::int64_t>(x));
+    case Op::int64_high:
+      return std::floor(x / 4294967296.0);
     default:
       if (const UnaryOracle oracle = unary_oracle(node.op)) return oracle(x);
       throw std::runtime_error("no unary " + std::string(op_info(node.op).name));
@@ -146,6 +150,8 @@ double binary(const Node& node, double a, double b) {
       return as_int(a) | as_int(b);
     case Op::bit_xor:
       return as_int(a) ^ as_int(b);
+    case Op::int64_pair:
+      return b * 4294967296.0 + static_cast<double>(as_bits(a));
     case Op::shift_left:
       return static_cast<std::int32_t>(as_bits(a) << (as_bits(b) & 31));
     case Op::shift_right:

@@ -16,6 +16,15 @@ namespace {
 
 std::vector<double> decode(std::span<const std::byte> bytes, DType dtype) {
   const std::size_t count = bytes.size() / dtype_size(dtype);
+  if (dtype == DType::int64) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t value = 0;
+      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+      values.push_back(static_cast<double>(value));
+    }
+    return values;
+  }
   if (dtype_is_float(dtype)) {
     std::vector<float> floats(count);
     unpack_elements(bytes.data(), count, dtype, floats.data());

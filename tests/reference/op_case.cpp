@@ -17,7 +17,7 @@ namespace {
 double value_of(const CaseInput& input, std::uint32_t position, std::uint32_t element) {
   const double uniform = philox_uniform(element, position, 0, 20240229, 7);
   if (input.dtype == DType::boolean) return uniform < 0.5 ? 0 : 1;
-  if (input.dtype == DType::int32) return std::floor(input.low + uniform * (input.high - input.low + 1));
+  if (dtype_is_integer(input.dtype)) return std::floor(input.low + uniform * (input.high - input.low + 1));
   double value = input.low + uniform * (input.high - input.low);
   for (double kink : input.avoid)
     if (std::fabs(value - kink) < 0.05) value = kink + (value < kink ? -0.06 : 0.06);

@@ -19,6 +19,7 @@ inline std::vector<double> elements(const HostTensor& tensor) {
     const auto* bits = reinterpret_cast<const std::uint32_t*>(tensor.ints.data());
     return {bits, bits + tensor.ints.size()};
   }
+  if (tensor.dtype == DType::int64) return {tensor.int64s.begin(), tensor.int64s.end()};
   return {tensor.ints.begin(), tensor.ints.end()};
 }
 
@@ -26,6 +27,8 @@ inline HostTensor host_input(const Tensor& input, const std::vector<double>& val
   HostTensor result{input.dtype(), input.shape(), {}, {}};
   if (input.dtype() == DType::float32)
     result.floats.assign(values.begin(), values.end());
+  else if (input.dtype() == DType::int64)
+    result.int64s.assign(values.begin(), values.end());
   else
     result.ints.assign(values.begin(), values.end());
   return result;

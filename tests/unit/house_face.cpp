@@ -20,11 +20,10 @@ constexpr std::string_view kFaceNames[] = {
     // results and messages
     "Error", "ErrorCode", "LogLevel", "LogSink", "Result", "SharedBytes",
     // tensors
-    "Axes", "ComplexTensor", "ConvolutionOptions", "DType", "Extent", "Int64", "KeptBoxes", "LuFactors",
-    "PadMode", "PerAxis", "PoolOptions", "QrFactors", "QuantisedWeights", "RegionOptions", "Resize",
-    "ResizeOptions", "SampleOptions", "Scatter", "Selected", "Shape", "SignAndLog", "SuppressionOptions",
-    "Tensor", "TensorBackward", "TensorFunction", "TransposedOptions", "UnfoldOptions", "Variable",
-    "WithIndices",
+    "Axes", "ComplexTensor", "ConvolutionOptions", "DType", "Extent", "KeptBoxes", "LuFactors", "PadMode",
+    "PerAxis", "PoolOptions", "QrFactors", "QuantisedWeights", "RegionOptions", "Resize", "ResizeOptions",
+    "SampleOptions", "Scatter", "Selected", "Shape", "SignAndLog", "SuppressionOptions", "Tensor",
+    "TensorBackward", "TensorFunction", "TransposedOptions", "UnfoldOptions", "Variable", "WithIndices",
     // operations with a loop of their own
     "Page", "PageArray", "PageOutput",
     // loops whose steps are recorded once
@@ -62,7 +61,6 @@ constexpr std::string_view kFaceFunctions[] = {"compute/base/result.h",
                                                "compute/tensor/loop.h",
                                                "compute/tensor/pages/page.h",
                                                "compute/tensor/ops/quantised.h",
-                                               "compute/tensor/ops/wide_integers.h",
                                                "compute/tensor/shape.h",
                                                "compute/tensor/composites/signals.h",
                                                "compute/tensor/tensor.h",

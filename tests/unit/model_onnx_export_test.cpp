@@ -162,6 +162,10 @@ TEST(OnnxExport, SaysWhatIsMissing) {
   const auto file = export_onnx({.inputs = {{"x", x}}, .outputs = {{"y", lgamma(x) + digamma(lgamma(x))}}});
   ASSERT_FALSE(file.ok());
   EXPECT_THAT(file.error().message, HasSubstr("digamma (1), lgamma (2)"));
+  const Tensor ids = input("ids", {3}, DType::int64);
+  const auto wide = export_onnx({.inputs = {{"ids", ids}}, .outputs = {{"y", ids + 1}}});
+  ASSERT_FALSE(wide.ok());
+  EXPECT_THAT(wide.error().message, HasSubstr("int64_pair"));
   const auto open = export_onnx({.inputs = {}, .outputs = {{"y", x + 1.0f}}});
   ASSERT_FALSE(open.ok());
   EXPECT_EQ(open.error().code, ErrorCode::not_found);

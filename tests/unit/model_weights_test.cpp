@@ -346,5 +346,21 @@ TEST(LoadTensors, RenamesAndReports) {
               HasSubstr("two tensors for first.bias"));
 }
 
+TEST(LoadTensors, KeepAllBitsOfInt64) {
+  const auto runtime = Runtime::create_on_cpu();
+  Session session(*runtime);
+  const std::vector<std::int64_t> ids = {76561198000000001, -1, INT64_MIN};
+  nn::Parameters saved, loaded;
+  saved.add("ids", Variable("ids", {3}, ids));
+  loaded.add("ids", Variable::zeros("other", {3}, DType::int64));
+  auto file = nn::save_state(session, saved).value();
+  ASSERT_TRUE(nn::load_state(session, loaded, file).ok());
+  EXPECT_EQ(session.read(loaded.variables()).value()[0].int64s, ids);
+  const std::int32_t narrow[] = {-5, 0, 7};
+  file.arrays.at("ids") = safetensors::Array::of(std::span(narrow), {3});
+  ASSERT_TRUE(nn::load_state(session, loaded, file).ok());
+  EXPECT_EQ(session.read(loaded.variables()).value()[0].int64s, (std::vector<std::int64_t>{-5, 0, 7}));
+}
+
 }  // namespace
 }  // namespace imprint

@@ -59,7 +59,7 @@ TEST(Errors, NameDtypes) {
   expect_error(matmul(kInts, kInts), ErrorCode::dtype_mismatch, {"matmul", "float32"});
   expect_error(mean(kInts), ErrorCode::dtype_mismatch, {"mean", "Cast it first"});
   expect_error(input("d", {2}, DType::float64), ErrorCode::dtype_mismatch, {"input 'd'", "float64"});
-  expect_error(cast(kX, DType::int64), ErrorCode::dtype_mismatch, {"cast", "int64"});
+  expect_error(cast(kX, DType::float64), ErrorCode::dtype_mismatch, {"cast", "float64"});
 }
 
 TEST(Errors, RefuseNonsense) {

@@ -64,7 +64,6 @@
 #include "compute/tensor/ops/detection.h"
 #include "compute/tensor/ops/linear_algebra.h"
 #include "compute/tensor/ops/quantised.h"
-#include "compute/tensor/ops/wide_integers.h"
 #include "compute/tensor/pages/page.h"
 #include "compute/tensor/tensor.h"
 #include "compute/training/augment.h"

@@ -54,6 +54,8 @@ ElementType type_of(DType dtype) {
       return ElementType::uint16;
     case DType::uint32:
       return ElementType::uint32;
+    case DType::int64:
+      return ElementType::int64;
     default:
       return ElementType::float32;
   }
@@ -554,12 +556,7 @@ Result<std::vector<std::byte>> export_onnx(Session& session, OnnxExport what) {
     IMPRINT_ASSIGN(const std::vector<HostTensor> values, session.evaluate(variables));
     for (std::size_t i = 0; i < variables.size(); ++i) {
       const VariableState* state = variables[i].node()->variable.get();
-      const HostTensor& value = values[i];
-      std::vector<std::byte>& bytes = content[state];
-      bytes.resize(state->bytes());
-      const void* words = dtype_is_float(state->dtype) ? static_cast<const void*>(value.floats.data())
-                                                       : static_cast<const void*>(value.ints.data());
-      pack_elements(words, at(state->shape.element_count()), state->dtype, bytes.data());
+      content[state] = values[i].packed(state->dtype);
     }
   }
   what.read_variable = [&](const VariableState& state) -> Result<std::vector<std::byte>> {

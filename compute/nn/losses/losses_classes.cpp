@@ -11,10 +11,8 @@ using namespace tensor;
 
 namespace {
 
-// The target as int32. Labels of 8 and 16 bits are usual in files.
-Tensor class_indices(const Tensor& target) {
-  return target.ok() && dtype_is_integer(target.dtype()) ? cast(target, DType::int32) : target;
-}
+// The target as int32. Labels of 8, 16 and 64 bits are usual in files.
+Tensor class_indices(const Tensor& target) { return as_indices(target); }
 
 // 0 for a class and for the number that is ignored, else NaN: a wrong label must not train in silence. It is
 // added to a loss, so gradients are as without it.

@@ -249,7 +249,7 @@ Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t
 
 Tensor floor_divide(const Tensor& a, const Tensor& b) {
   if (!a.ok() || !b.ok()) return a.ok() ? b : a;
-  if (a.dtype() != DType::int32) return floor(a / b);
+  if (!dtype_is_integer(a.dtype())) return floor(a / b);
   return (a - remainder(a, b)) / b;
 }
 

@@ -25,8 +25,9 @@ double tensor::representable(double value, DType dtype) {
     case DType::boolean:
       return value != 0 ? 1 : 0;
     case DType::float64:
-    case DType::int64:
       return value;
+    case DType::int64:  // 2^63 stands for the largest number
+      return std::isnan(value) ? 0 : std::trunc(std::fmin(std::fmax(value, -0x1p63), 0x1p63));
     default: {
       if (std::isnan(value)) return 0;
       const bool is_uint32 = dtype == DType::uint32;

@@ -1,5 +1,6 @@
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/int64_words.h"
 
 namespace imprint {
 
@@ -19,6 +20,7 @@ Tensor with_axis(Op op, const Tensor& data, int axis, Build build) {
 }  // namespace
 
 Tensor tensor::as_indices(const Tensor& tensor) {
+  if (tensor.ok() && tensor.dtype() == DType::int64) return index_of(words_of(tensor));
   const bool is_other = tensor.ok() && dtype_is_integer(tensor.dtype()) && tensor.dtype() != DType::int32;
   return is_other ? cast(tensor, DType::int32) : tensor;
 }

@@ -4,6 +4,7 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/int64_words.h"
 #include "compute/tensor/pages/scatter_page.h"
 
 namespace imprint {
@@ -97,6 +98,14 @@ Tensor checked(const Tensor& base, int axis, const Tensor& indices, const Tensor
 
 Tensor scatter(const Tensor& base, int axis, const Tensor& indices, const Tensor& updates, Scatter mode) {
   const std::string_view name = kNames[static_cast<std::size_t>(mode)];
+  if (base.ok() && updates.ok() && base.dtype() == DType::int64 && mode != Scatter::add) {
+    if (mode != Scatter::assign || updates.dtype() != DType::int64)
+      return bad_dtype(name, mode == Scatter::assign ? updates : base,
+                       mode == Scatter::assign ? "int64" : "float32 or int32");
+    const Int64 to = words_of(base), from = words_of(updates);
+    return joined(
+        {scatter(to.low, axis, indices, from.low, mode), scatter(to.high, axis, indices, from.high, mode)});
+  }
   const Tensor like_add = checked(base, axis, indices, updates, name);
   if (mode == Scatter::add || !like_add.ok()) return like_add;
   const int position = static_cast<int>(like_add.node()->ints[0]);

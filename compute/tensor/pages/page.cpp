@@ -23,7 +23,10 @@ Tensor refused(const LibraryPage& page) {
   if (!page.has_kernel() && !page.expand && !page.cpu)
     return failure(ErrorCode::invalid_argument, name, "found neither glsl nor cpu, expected one");
   for (const PageOutput& output : page.outputs)
-    if (!dtype_has_tensors(output.dtype))
+    if (output.dtype == DType::int64)
+      return failure(ErrorCode::dtype_mismatch, name,
+                     "found an output of int64, expected another type. Kernels have no int64.");
+    else if (!dtype_has_tensors(output.dtype))
       return failure(
           ErrorCode::dtype_mismatch, name,
           text("found an output of ", dtype_name(output.dtype), ", which is a type in files only"));
