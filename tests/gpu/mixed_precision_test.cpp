@@ -359,6 +359,52 @@ TEST_F(MixedPrecision, ABlockAndItsGradientsAreNearThoseOfFloat32) {
   expect_near_float32(mixed, whole);
 }
 
+// A step through two norms and an activation: what later kernels read of a product's results, its own kernel
+// stores rounded. Clamped weights keep products out of regions.
+TEST_F(MixedPrecision, AStepStoresResultsRoundedForLaterKernels) {
+  constexpr std::int64_t kRows = 1024, kWidth = 64, kHidden = 128;
+  const auto noise = [](const std::string& name, const Shape& shape, float scale) {
+    std::vector<float> values(static_cast<std::size_t>(shape.element_count()));
+    std::mt19937 random(static_cast<unsigned>(name[0]));
+    for (float& value : values) value = scale * (static_cast<float>(random() >> 8) / 8388608.0f - 1.0f);
+    return Variable(name, shape, std::move(values));
+  };
+  const auto norm = [](const Tensor& x) { return layer_norm(x, ones({kWidth}), zeros({kWidth})); };
+  const Shape values{kRows, kWidth};
+  const auto results = [&](Precision precision) {
+    const Variable w[] = {noise("in", {kWidth, kWidth}, 0.2f), noise("up", {kWidth, kHidden}, 0.2f),
+                          noise("bias", {kHidden}, 0.5f), noise("down", {kHidden, kWidth}, 0.2f)};
+    const Tensor x = noise("x", values, 1).value(), first = matmul(norm(x), tanh(w[0].value())) + x;
+    const Tensor hidden = gelu(matmul(norm(first), tanh(w[1].value())) + w[2].value());
+    const Tensor y = first + matmul(hidden, tanh(w[3].value()));
+    std::vector<Tensor> by{x};
+    for (const Variable& one : w) by.push_back(one.value());
+    ProgramDescription step{.name = "step",
+                            .outputs = gradients(sum(y * noise("g", values, 0.2f).value()), by).value(),
+                            .precision = precision};
+    step.outputs.push_back(y);
+    for (std::size_t i = 0; i < std::size(w); ++i)
+      step.updates.push_back(Update::assign(w[i], w[i].value() - 0.1f * step.outputs[i + 1]));
+    Program program = compile(step);
+    std::size_t rounded = 0;  // products that store no float32
+    for (const ScheduleFigures& part : program.schedule())
+      for (const DispatchFigures& dispatch : part.dispatches)
+        for (const KernelFigures& kernel : dispatch.kernels) {
+          const std::string stored = kernel.text.substr(0, kernel.text.find(" from "));
+          rounded += kernel.kind == "product" && stored.find("float32") == std::string::npos;
+        }
+    if (precision == Precision::mixed16) EXPECT_GE(rounded, 1u);
+    const auto found = session().run(program);
+    EXPECT_TRUE(found) << found.error().message;
+    return found ? *found : std::vector<HostTensor>(step.outputs.size());
+  };
+  const auto mixed = results(Precision::mixed16), whole = results(Precision::float32),
+             again = results(Precision::mixed16);
+  expect_near_float32(mixed, whole);
+  for (std::size_t o = 0; o < mixed.size(); ++o)
+    EXPECT_EQ(again[o].floats, mixed[o].floats) << "output " << o;
+}
+
 TEST_F(MixedPrecision, LearnsAsInFloat32) {
   Lesson mixed(Precision::mixed16), whole(Precision::float32);
   Program a = compile(mixed.description), b = compile(whole.description);

@@ -20,6 +20,10 @@ std::vector<std::size_t> eights_of(const GraphNode& node) {
   return node.op == Op::page ? node.source->page->eights : std::vector<std::size_t>();
 }
 
+bool is_listed(const std::vector<std::size_t>& slots, std::size_t slot) {
+  return std::ranges::find(slots, slot) != slots.end();
+}
+
 // Rounding can happen before or after such a node.
 bool rearranges(const GraphNode& node) {
   return node.kind() == OpKind::view || (node.op == Op::pad && node.floats[0] == 0);
@@ -121,6 +125,124 @@ class RoundedValues {
   std::vector<std::vector<NodeIndex>> consumers_;
 };
 
+// Results of products, with their bias, that later kernels read: what an activation takes in, for its
+// derivative, and gradients that a norm or an attention passes on. Later kernels read a rounded copy, half as
+// many bytes, and compute cheap functions of it again. The product's own kernel does not round. Residual
+// sums, scores and logits stay float32.
+class RoundedResults {
+ public:
+  // chosen: the products that read float16, of a program that learns; empty: no results are rounded.
+  RoundedResults(const Graph& graph, const FusionRequest& request, const FusionOptions& options,
+                 const std::vector<std::uint8_t>& chosen)
+      : graph_(graph),
+        options_(options),
+        chosen_(chosen),
+        stage_(graph.nodes.size(), 0),
+        stored_(graph.nodes.size(), 0),
+        early_(graph.nodes.size(), 0) {
+    if (chosen.empty()) return;
+    consumers_ = graph.consumers();
+    for (NodeIndex root : graph.roots) kept_.insert(root);
+    for (const GraphOutput& output : request.outputs) kept_.insert(output.node);
+    for (const GraphUpdate& update : request.updates)
+      kept_.insert({update.value, update.rows, update.own_rows});
+    for (NodeIndex i = 0; i < graph.size(); ++i) {
+      for (NodeIndex input : graph[i].inputs) stage_[at(i)] = std::max(stage_[at(i)], stage_[at(input)]);
+      stage_[at(i)] += !is_cheap(i) && graph[i].kind() != OpKind::leaf;
+    }
+    for (NodeIndex i = 0; i < graph.size(); ++i)
+      if (chosen[at(i)] && is_finished_at_once(i))
+        if (const NodeIndex value = with_bias(i); !kept_.contains(value) && is_read_later(value))
+          stored_[at(value)] = 1;
+    for (NodeIndex i = 0; i < graph.size(); ++i)
+      early_[at(i)] = is_cheap(i) && std::ranges::any_of(graph[i].inputs, [&](NodeIndex input) {
+                        return is_result(input) && stage_[at(input)] == stage_[at(i)];
+                      });
+  }
+
+  bool is_stored(NodeIndex node) const { return stored_[at(node)] != 0; }
+  // One that is stored, or what its kernel can compute from it.
+  bool is_result(NodeIndex node) const { return stored_[at(node)] != 0 || early_[at(node)] != 0; }
+  // Whether the reader of a result is in a later kernel.
+  bool is_later(NodeIndex reader, NodeIndex result) const {
+    return stage_[at(reader)] > stage_[at(result)] && !chosen_[at(reader)];
+  }
+
+ private:
+  static constexpr std::int64_t kLeast = 1 << 16;  // elements
+
+  bool is_cheap(NodeIndex node) const {
+    return graph_[node].kind() == OpKind::elementwise || graph_[node].kind() == OpKind::view;
+  }
+
+  // Not in stretches (product_split.h), and not a convolution: images have rules of their own
+  // (channels_last.h).
+  bool is_finished_at_once(NodeIndex product) const {
+    const Stretched kind = options_.matrix_units ? Stretched::on_matrix_units : Stretched::tiles;
+    return !graph_[product].stays_tiled && graph_[product].element_count() >= kLeast &&
+           !reads_windows(product) && product_stretches(product_shape(graph_, product), options_, kind) == 1;
+  }
+
+  bool reads_windows(NodeIndex product) const {
+    return std::ranges::any_of(graph_[product].inputs, [&](NodeIndex input) {
+      while (rearranges(graph_[input]) && graph_[input].op != Op::window) input = graph_[input].inputs[0];
+      return graph_[input].op == Op::window;
+    });
+  }
+
+  // The product plus a variable that its rows share, if nothing else reads the product.
+  NodeIndex with_bias(NodeIndex product) const {
+    NodeIndex sum = product;
+    do {
+      if (kept_.contains(sum) || consumers_[at(sum)].size() != 1) return product;
+      sum = consumers_[at(sum)].front();
+    } while (keeps_all(graph_, graph_[sum]));
+    const bool has_bias =
+        graph_[sum].op == Op::add && std::ranges::any_of(graph_[sum].inputs, [&](NodeIndex input) {
+          const GraphNode& source = graph_[graph_.without_views(input)];
+          return source.op == Op::variable && source.element_count() < graph_[sum].element_count();
+        });
+    return has_bias ? sum : product;
+  }
+
+  // Whether later kernels read the value as well, and it has several readers.
+  bool is_read_later(NodeIndex value) const {
+    std::vector<NodeIndex> stack{value};
+    std::size_t readers = 0;
+    bool is_late = false;
+    while (!stack.empty()) {
+      const NodeIndex node = stack.back();
+      stack.pop_back();
+      for (const NodeIndex consumer : consumers_[at(node)]) {
+        const GraphNode& reader = graph_[consumer];
+        if (kept_.contains(consumer) || reader.op == Op::reduce_max) return false;
+        if (keeps_all(graph_, reader)) {
+          stack.push_back(consumer);
+        } else {
+          ++readers;
+          is_late = is_late || is_later(consumer, value) || feeds_later(consumer, value);
+        }
+      }
+    }
+    return readers > 1 && is_late;
+  }
+
+  // Whether a later kernel reads what an early one computes from the value, not rounded as an operand.
+  bool feeds_later(NodeIndex reader, NodeIndex value) const {
+    return is_cheap(reader) && std::ranges::any_of(consumers_[at(reader)], [&](NodeIndex consumer) {
+             return is_later(consumer, value);
+           });
+  }
+
+  const Graph& graph_;
+  const FusionOptions& options_;
+  const std::vector<std::uint8_t>& chosen_;
+  std::vector<std::vector<NodeIndex>> consumers_;
+  std::vector<std::int32_t> stage_;  // per node: kernels, at least, on the longest path to it
+  std::vector<std::uint8_t> stored_, early_;
+  std::set<NodeIndex> kept_;
+};
+
 class Narrower {
  public:
   // has_arranged_images: of a program that learns (channels_last.h).
@@ -128,15 +250,21 @@ class Narrower {
       : graph_(graph), request_(request), has_arranged_images_(has_arranged_images) {}
 
   // tiled: products that stay in kernels of their own.
-  void run(const std::vector<std::uint8_t>& chosen, const std::vector<std::uint8_t>& tiled) {
+  void run(const std::vector<std::uint8_t>& chosen, const std::vector<std::uint8_t>& tiled,
+           const RoundedResults& results) {
     RoundedValues rounded(graph_, request_, chosen);
-    std::vector<NodeIndex> new_index;
+    std::vector<NodeIndex>& new_index = new_index_;
     std::unordered_map<NodeIndex, NodeIndex>
         pages;  // whose own output is rounded, by index of the graph before
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       GraphNode node = graph_[i];
       const bool is_of_page = node.op == Op::page_output && pages.contains(node.inputs[0]);
-      for (NodeIndex& input : node.inputs) input = is_of_page ? pages.at(input) : new_index[at(input)];
+      for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+        NodeIndex& input = node.inputs[slot];
+        const bool reads_copy =
+            results.is_result(input) && results.is_later(i, input) && !is_listed(eights_of(node), slot);
+        input = is_of_page ? pages.at(input) : reads_copy ? copied(input, results) : new_index[at(input)];
+      }
       if (chosen[at(i)])
         for (NodeIndex& input : node.inputs) input = narrowed(input);
       for (const std::size_t slot : eights_of(node)) node.inputs[slot] = narrowed(node.inputs[slot]);
@@ -157,17 +285,67 @@ class Narrower {
         new_index.back() =
             add({Op::cast, DType::float32, graph_[i].shape, {new_index.back()}, {}, {}, graph_[i].source});
       }
+      if (results.is_stored(i)) store_rounded(i);
       if (rounded.is_whole(i)) whole_.insert(new_index.back());
     }
     graph_.nodes = std::move(nodes_);
     for (NodeIndex& root : graph_.roots) root = new_index[at(root)];
     request_.renumber(new_index);
+    if (!copies_.empty()) drop_unread();
   }
 
  private:
   NodeIndex add(GraphNode node) {
     nodes_.push_back(std::move(node));
     return static_cast<NodeIndex>(nodes_.size()) - 1;
+  }
+
+  // Functions of results whose readers all read those of the copies.
+  void drop_unread() {
+    std::vector<std::uint8_t> is_read(graph_.nodes.size(), 0);
+    for (NodeIndex root : graph_.roots) is_read[at(root)] = 1;
+    for (const GraphOutput& output : request_.outputs) is_read[at(output.node)] = 1;
+    for (const GraphUpdate& update : request_.updates)
+      for (NodeIndex node : {update.value, update.rows, update.own_rows})
+        if (node >= 0) is_read[at(node)] = 1;
+    for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
+      const OpKind kind = graph_[i].kind();
+      is_read[at(i)] = is_read[at(i)] || (kind != OpKind::elementwise && kind != OpKind::view);
+      if (is_read[at(i)])
+        for (NodeIndex input : graph_[i].inputs) is_read[at(input)] = 1;
+    }
+    std::vector<NodeIndex> kept(graph_.nodes.size(), -1);
+    nodes_.clear();
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      if (!is_read[at(i)]) continue;
+      GraphNode node = std::move(graph_.nodes[at(i)]);
+      for (NodeIndex& input : node.inputs) input = kept[at(input)];
+      kept[at(i)] = add(std::move(node));
+    }
+    graph_.nodes = std::move(nodes_);
+    for (NodeIndex& root : graph_.roots) root = kept[at(root)];
+    request_.renumber(kept);
+  }
+
+  // Adds the result's rounded copy, for products and for later kernels.
+  void store_rounded(NodeIndex result) {
+    const GraphNode& node = graph_[result];
+    GraphNode copy{Op::cast, DType::float16, node.shape, {new_index_[at(result)]}, {}, {}, node.source};
+    copy.stays_tiled = true;  // has memory
+    const NodeIndex narrow = add(std::move(copy));
+    narrowed_.insert_or_assign(new_index_[at(result)], narrow);
+    copies_.emplace(result, add({Op::cast, DType::float32, node.shape, {narrow}, {}, {}, node.source}));
+  }
+
+  // The result of a product, or a function of it, computed from the rounded copy.
+  NodeIndex copied(NodeIndex result, const RoundedResults& results) {
+    if (const auto known = copies_.find(result); known != copies_.end()) return known->second;
+    GraphNode node = graph_[result];
+    for (NodeIndex& input : node.inputs)
+      input = results.is_result(input) ? copied(input, results) : new_index_[at(input)];
+    const NodeIndex copy = add(std::move(node));
+    copies_.emplace(result, copy);
+    return copy;
   }
 
   // A view with no fewer elements than what is rounded, so rounding can happen before or after it.
@@ -232,6 +410,8 @@ class Narrower {
   FusionRequest& request_;
   const bool has_arranged_images_;
   std::vector<GraphNode> nodes_;
+  std::vector<NodeIndex> new_index_;                   // per node of the graph before
+  std::unordered_map<NodeIndex, NodeIndex> copies_;    // by index of the graph before
   std::unordered_map<NodeIndex, NodeIndex> narrowed_;  // by index of the new nodes
   std::set<NodeIndex> whole_;                          // RoundedValues::is_whole, of the new nodes
 };
@@ -296,7 +476,9 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
   const bool has_pages =
       std::ranges::any_of(graph.nodes, [](const GraphNode& node) { return !eights_of(node).empty(); });
   if (narrowed > 0 || has_pages)
-    Narrower(graph, request, learns && std::ranges::count(has_copy, 1) > 0).run(chosen, tiled);
+    Narrower(graph, request, learns && std::ranges::count(has_copy, 1) > 0)
+        .run(chosen, tiled,
+             RoundedResults(graph, request, options, learns ? chosen : std::vector<std::uint8_t>()));
   return "mixed precision: " + std::to_string(narrowed) + " of " + std::to_string(products) +
          " products read float16";
 }

@@ -10,6 +10,10 @@
 // Inputs that a page's kernel reads as float16 are narrowed too (LibraryPage::eights). Such a kernel stores a
 // float32 output as float16 if all its readers round it.
 //
+// In a program with updates, kernels store rounded what later kernels read of a product's results, such as
+// for an activation's derivative. Kernels of the product itself, residual sums, scores and logits are not
+// rounded.
+//
 // In a program with updates, products of windows that matrix units would pack one by one are narrowed only
 // where that is faster (packing_is_faster).
 //

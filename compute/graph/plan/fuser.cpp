@@ -94,8 +94,13 @@ std::vector<std::uint8_t> Fuser::forced_nodes() const {
       forced[at(graph_.without_reshape(update.rows))] = 1;
     }
   }
+  const auto is_rounded_result = [](const GraphNode& node) {  // narrow_products.h
+    return node.op == Op::cast && node.stays_tiled;
+  };
   for (NodeIndex i = 0; i < graph_.size(); ++i)
-    if (graph_[i].blocks > 0 || graph_[i].is_snapshot || stays_apart(graph_[i], options_)) forced[at(i)] = 1;
+    if (graph_[i].blocks > 0 || graph_[i].is_snapshot || stays_apart(graph_[i], options_) ||
+        is_rounded_result(graph_[i]))
+      forced[at(i)] = 1;
   // Windows read a value many times: it has memory, and what pads it does not.
   if (options_.pads_inside) {
     const std::vector<std::uint8_t> pads = pads_of_windows(graph_);

@@ -8,6 +8,8 @@
 
 #include "compute/graph/number_set.h"
 #include "compute/graph/passes/inlined_code.h"
+#include "compute/graph/plan/kept_numbers.h"
+#include "compute/graph/plan/uses.h"
 #include "compute/graph/schedule/cost.h"
 #include "compute/graph/schedule/product.h"
 #include "compute/tensor/pages/library_page.h"
@@ -37,34 +39,6 @@ constexpr double kDear = 96;
 bool is_cheap_scalar(const GraphNode& node, double cost, const FusionOptions& options) {
   return node.element_count() == 1 && cost <= options.cheap_combination;
 }
-
-// The consumers of each node and the slots where they read it: ascending by consumer and slot.
-class Uses {
- public:
-  struct Use {
-    NodeIndex consumer;
-    std::int32_t slot;
-  };
-
-  explicit Uses(const Graph& graph) : first_(graph.nodes.size() + 1, 0) {
-    for (const GraphNode& node : graph.nodes)
-      for (NodeIndex input : node.inputs) ++first_[at(input) + 1];
-    for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
-    uses_.resize(first_.back());
-    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-    for (NodeIndex i = 0; i < graph.size(); ++i)
-      for (std::size_t slot = 0; slot < graph[i].inputs.size(); ++slot)
-        uses_[next[at(graph[i].inputs[slot])]++] = {i, static_cast<std::int32_t>(slot)};
-  }
-
-  std::span<const Use> operator[](NodeIndex node) const {
-    return std::span(uses_).subspan(first_[at(node)], first_[at(node) + 1] - first_[at(node)]);
-  }
-
- private:
-  std::vector<std::size_t> first_;  // per node: position of its first use
-  std::vector<Use> uses_;
-};
 
 // Partial results next to each other, which one workgroup folds together.
 bool joins_tails(const Graph& graph, const Uses& uses, NodeIndex index) {
@@ -243,7 +217,8 @@ class MemoryChoice {
 
   std::vector<std::uint8_t> run() {
     if (!options_.fuse) return of_every_operation();
-    keep_values_of_row_groups();
+    const std::vector<ShiftedValue> shifted =
+        keep_row_values(graph_, uses_, forced_, region_of_, row_group_of_, memory_);
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       const auto& inputs = graph_[i].inputs;
       for (std::size_t slot = 0; slot < inputs.size(); ++slot)  // x + x holds x once
@@ -255,6 +230,8 @@ class MemoryChoice {
         decide_by_cost(i);
     }
     count_evaluations();
+    for (const ShiftedValue& value : shifted)
+      if (!memory_[at(value.source)]) memory_[at(value.node)] = 1;
     return std::move(memory_);
   }
 
@@ -266,53 +243,6 @@ class MemoryChoice {
           is_memory_leaf(node) || forced_[at(i)] || (node.kind() != OpKind::view && !is_literal(node));
     }
     return std::move(memory_);
-  }
-
-  // Values around folds over rows that outside consumers read get memory: at the op that computes them, not
-  // at a view.
-  void keep_values_of_row_groups() {
-    std::vector<std::uint8_t> asked = forced_;
-    for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
-      if (row_group_of_[at(i)] < 0) continue;
-      const std::int64_t outside = std::ranges::count_if(uses_[i], [&](const Uses::Use& use) {
-        return row_group_of_[at(use.consumer)] != row_group_of_[at(i)];
-      });
-      if (!asked[at(i)] && outside == 1 && is_computed_by_reader(i)) {
-        for (NodeIndex input : graph_[i].inputs) asked[at(input)] = 1;
-        continue;
-      }
-      if (outside > 0) asked[at(i)] = 1;
-      if (graph_[i].kind() == OpKind::view && asked[at(i)]) asked[at(graph_[i].inputs[0])] = 1;
-      memory_[at(i)] = asked[at(i)] && graph_[i].kind() != OpKind::view;
-    }
-  }
-
-  // Whether the value is a cheap function of one value of the group, and of numbers of the rows, that only
-  // one elementwise operation outside reads. To store it beside the other would be as much traffic again:
-  // such as twice the distance from the mean, in the gradient of a variance.
-  bool is_computed_by_reader(NodeIndex index) const {
-    constexpr double kCheap = 2;  // operations
-    const std::int32_t group = row_group_of_[at(index)];
-    const Shape& shape = graph_[index].shape;
-    if (graph_[index].kind() != OpKind::elementwise || op_cost(graph_, index) > kCheap) return false;
-    for (const Uses::Use& use : uses_[index])
-      if (const NodeIndex reader = use.consumer;
-          row_group_of_[at(reader)] != group &&
-          (graph_[reader].kind() != OpKind::elementwise || !(graph_[reader].shape == shape) ||
-           region_of_[at(reader)] >= 0))
-        return false;
-    NodeIndex value = -1;
-    for (NodeIndex input : graph_[index].inputs) {
-      if (row_group_of_[at(input)] != group) return false;
-      const bool is_of_row = graph_[input].op == Op::expand;
-      if (is_of_row && row_group_of_[at(graph_[input].inputs[0])] != group) return false;
-      if (!is_of_row && value >= 0 && value != input) return false;
-      if (!is_of_row) value = input;
-    }
-    return value >= 0 && graph_[value].shape == shape && graph_[value].kind() == OpKind::elementwise &&
-           std::ranges::any_of(uses_[value], [&](const Uses::Use& use) {
-             return use.consumer != index && row_group_of_[at(use.consumer)] == group;
-           });
   }
 
   // The lanes of a group share its fold.
@@ -480,6 +410,10 @@ class MemoryChoice {
       stays_inside_[at(i)] = 1;
       return;
     }
+    if (is_rounded_result(i)) {
+      stays_inside_[at(i)] = 1;
+      return;
+    }
     // The source of such a pad has memory (Fuser::forced_nodes).
     const bool is_cheap =
         !in_region && (pads_[at(i)] || (options_.channels_last && node.dtype == DType::float16));
@@ -502,6 +436,13 @@ class MemoryChoice {
     } else {
       memory_[at(i)] = 1;
     }
+  }
+
+  // A result that is stored as float16 (narrow_products.h): its readers take half as many bytes.
+  bool is_rounded_result(NodeIndex i) const {
+    if (graph_[i].op != Op::cast) return false;
+    const GraphNode& source = graph_[graph_[i].inputs[0]];
+    return source.op == Op::cast && source.stays_tiled;
   }
 
   // Whether more than node_limit distinct nodes would be computed inside this one. Counts them only where

@@ -260,7 +260,8 @@ class RowFinder {
         continue;
       const std::int32_t only = find(group_of_[at(consumers_[at(i)].front())]);
       const auto is_of_it = [&](NodeIndex consumer) { return find(group_of_[at(consumer)]) == only; };
-      if (only < 0 || graph_[i].is_snapshot || stays_apart(graph_[i], options_) ||
+      // A rounded result (narrow_products.h) is stored by its product.
+      if (only < 0 || graph_[i].is_snapshot || graph_[i].stays_tiled || stays_apart(graph_[i], options_) ||
           !(graph_[i].shape == group(only).shape) || split_.phase[at(i)] != group(only).phase)
         continue;
       if (growing(only).members.size() >= at(options_.node_limit)) continue;
