@@ -238,6 +238,22 @@ Shape OpContext::checked(std::span<const std::int64_t> extents) {
   return {};
 }
 
+std::optional<std::vector<Value>> OpContext::imported_as(std::string_view op, std::int64_t opset,
+                                                         std::vector<std::optional<Value>> inputs) {
+  const OpHandler* const handler = find_handler("", op);
+  if (!handler) unsupported(text("operator ", op));
+  if (failure_) return std::nullopt;
+  OpContext inner(node_, opset, std::move(inputs), mover_, bodies_, bindings_);
+  handler->import(inner);
+  failure_ = inner.failure_;
+  stopped_ = inner.stopped_;
+  if (!failure_ && !stopped_ &&
+      (inner.outputs_.empty() || inner.outputs_[0].type() == ElementType::undefined))
+    unsupported(text("output 0 of ", op));
+  if (failure_ || stopped_) return std::nullopt;
+  return std::move(inner.outputs_);
+}
+
 bool OpContext::wants(int output) const {
   return output < static_cast<int>(node_.outputs.size()) &&
          !node_.outputs[static_cast<std::size_t>(output)].empty();
@@ -266,10 +282,30 @@ void OpContext::set(int output, Tensor tensor) {
 }
 
 std::vector<std::span<const OpHandler>> all_ops() {
-  return {elementwise_ops(), activation_ops(), reduce_ops(),   linear_ops(),   shape_ops(),   index_ops(),
-          image_ops(),       norm_ops(),       control_ops(),  resize_ops(),   scatter_ops(), recurrent_ops(),
-          attention_ops(),   quantised_ops(),  various_ops(),  sequence_ops(), random_ops(),  detection_ops(),
-          text_ops(),        training_ops(),   microsoft_ops()};
+  return {elementwise_ops(),
+          activation_ops(),
+          reduce_ops(),
+          linear_ops(),
+          shape_ops(),
+          index_ops(),
+          image_ops(),
+          norm_ops(),
+          control_ops(),
+          resize_ops(),
+          scatter_ops(),
+          recurrent_ops(),
+          attention_ops(),
+          quantised_ops(),
+          various_ops(),
+          sequence_ops(),
+          random_ops(),
+          detection_ops(),
+          text_ops(),
+          training_ops(),
+          microsoft_ops(),
+          microsoft_further_ops(),
+          microsoft_quantised_ops(),
+          packed_weights_ops()};
 }
 
 const OpHandler* find_handler(std::string_view domain, std::string_view op_type) {

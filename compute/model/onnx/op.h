@@ -67,6 +67,7 @@ class OpContext {
   Tensor tensor(int input) { return value(input).tensor(); }
   const Shape& shape(int input) { return value(input).shape(); }
   bool all_foldable() const;  // every present input is
+  const std::vector<std::optional<Value>>& inputs() const { return inputs_; }
   // The elements of an input that must be known now: at most `most` whole numbers, or one number. Fails for
   // anything else. `most` keeps the cost of a node apart from the size of its constants.
   std::vector<std::int64_t> known_ints(int input, const char* what, std::size_t most = Shape::kMaxRank);
@@ -109,6 +110,11 @@ class OpContext {
   void note_quantised(std::string why_float) { why_float_ = std::move(why_float); }
   // Nothing: it is no such product.
   const std::optional<std::string>& why_float() const { return why_float_; }
+
+  // The outputs of another operator of the table ("AveragePool") for these inputs, with the node's
+  // attributes: a quantised pool is a pool of real numbers between two roundings. Nothing after a failure.
+  std::optional<std::vector<Value>> imported_as(std::string_view op, std::int64_t opset,
+                                                std::vector<std::optional<Value>> inputs);
 
   // ---- outputs ----
   bool wants(int output) const;  // the node names it
@@ -182,6 +188,9 @@ std::span<const OpHandler> detection_ops();
 std::span<const OpHandler> text_ops();
 std::span<const OpHandler> training_ops();
 std::span<const OpHandler> microsoft_ops();
+std::span<const OpHandler> microsoft_further_ops();
+std::span<const OpHandler> microsoft_quantised_ops();
+std::span<const OpHandler> packed_weights_ops();
 
 // Host arithmetic for known inputs, as shape computations need it (fold.cpp).
 bool fold_elementwise(OpContext& context);

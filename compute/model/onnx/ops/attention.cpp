@@ -7,6 +7,7 @@
 #include "compute/base/text.h"
 #include "compute/model/onnx/op.h"
 #include "compute/model/onnx/ops/attention_products.h"
+#include "compute/model/onnx/ops/whole_products.h"
 #include "compute/nn/modules/attention_page.h"
 #include "compute/tensor/composites/composites.h"
 
@@ -235,9 +236,7 @@ std::optional<Tensor> padding_bias(OpContext& context, int input, std::int64_t b
 }
 
 // The rest of both attentions of ONNX Runtime: masks, the past, the result.
-void attend_ms(OpContext& context, Heads heads, int mask, int bias) {
-  const bool has_past = context.has(6) && context.shape(6).rank() == 4;
-  const SymbolicInt past = has_past ? SymbolicInt::of(context.shape(6), 2) : SymbolicInt();
+void attend_ms(OpContext& context, Heads heads, int mask, int bias, const SymbolicInt& past) {
   if (!fits_heads(context, heads) || !context.may_make(kOperationsOfAttention)) return;
   const std::int64_t batch = heads.query.extent(0), queries = heads.query.extent(2),
                      keys = heads.key.extent(2);
@@ -253,14 +252,42 @@ void attend_ms(OpContext& context, Heads heads, int mask, int bias) {
   context.set(0, joined_heads(attended(heads).out));
 }
 
-void multi_head_attention_ms(OpContext& context) {
+// One of the tensors that lie beside each other in x [batch, steps, heads, parts, extent], without heads.
+Tensor packed_part(const Tensor& x, std::int64_t which) {
+  return imprint::reshape(imprint::narrow(x, 3, which, 1),
+                          {x.extent(0), x.extent(1), x.extent(2) * x.extent(4)});
+}
+
+// Queries, keys and values, of which one input may hold several. Nothing after a failure.
+std::optional<Heads> unpacked_heads(OpContext& context, std::int64_t count) {
+  const Tensor first = context.tensor(0);
+  const auto is_packed = [&](int input, std::int64_t parts) {
+    const Shape& shape = context.shape(input);
+    return shape.rank() == 5 && shape[2] == count && shape[3] == parts;
+  };
+  if (context.has(1) && context.has(2)) return Heads{first, context.tensor(1), context.tensor(2), Tensor()};
+  if (context.has(1) && is_packed(1, 2))
+    return Heads{first, packed_part(context.tensor(1), 0), packed_part(context.tensor(1), 1), Tensor()};
+  if (!context.has(1) && is_packed(0, 3))
+    return Heads{packed_part(first, 0), packed_part(first, 1), packed_part(first, 2), Tensor()};
+  context.require(false, text("query ", first.shape().text(), ": expected keys and values, or all of ", count,
+                              " heads packed"));
+  return std::nullopt;
+}
+
+struct MultiHeadInputs {
+  int bias = 3, mask = 4, scores = 5, past = 6;  // past: of keys, that of values follows
+};
+
+void multi_head(OpContext& context, const MultiHeadInputs& at) {
   const std::int64_t count = context.int_attribute("num_heads", 0);
-  if (!context.has(1) || !context.has(2)) return context.unsupported("packed queries, keys and values");
-  Heads heads{context.tensor(0), context.tensor(1), context.tensor(2), Tensor()};
+  const auto unpacked = unpacked_heads(context, count);
+  if (!unpacked) return;
+  Heads heads = *unpacked;
   if (!context.require(divides(count, heads.query),
                        text("query ", heads.query.shape().text(), " does not fit ", count, " heads")))
     return;
-  Tensor bias = context.has(3) ? context.tensor(3) : Tensor();
+  Tensor bias = context.has(at.bias) ? context.tensor(at.bias) : Tensor();
   std::int64_t from = 0;
   for (Tensor* part : {&heads.query, &heads.key, &heads.value}) {
     if (part->rank() != 3) continue;  // keys and values of cross attention come in heads
@@ -269,30 +296,49 @@ void multi_head_attention_ms(OpContext& context) {
     from += part->extent(2);
     *part = split_heads(*part, count);
   }
-  if (context.has(6) && context.has(7)) {
-    heads.key = imprint::concat({context.tensor(6), heads.key}, 2);
-    heads.value = imprint::concat({context.tensor(7), heads.value}, 2);
+  SymbolicInt past;
+  if (context.has(at.past) && context.has(at.past + 1)) {
+    if (!context.require(context.shape(at.past).rank() == 4,
+                         text("past keys: found ", context.shape(at.past).text(), ", expected four axes")))
+      return;
+    past = SymbolicInt::of(context.shape(at.past), 2);
+    heads.key = imprint::concat({context.tensor(at.past), heads.key}, 2);
+    heads.value = imprint::concat({context.tensor(at.past + 1), heads.value}, 2);
   }
   context.set(1, heads.key);
   context.set(2, heads.value);
-  attend_ms(context, heads, 4, 5);
+  attend_ms(context, heads, at.mask, at.scores, past);
 }
 
-void attention_ms(OpContext& context) {
+void multi_head_attention_ms(OpContext& context) { multi_head(context, {}); }
+
+// One step of a decoder, whose present is the past and one step more.
+void decoder_attention_ms(OpContext& context) {
+  if (context.int_attribute("past_present_share_buffer", 0) != 0)
+    return context.unsupported("a past and a present in one buffer");
+  if (context.has(8) || context.has(9)) return context.unsupported("beams");
+  if (context.wants(3)) return context.unsupported("scores as an output");
+  multi_head(context, {.bias = 10, .mask = 3, .scores = 4, .past = 5});
+}
+
+// Inputs of attention whose queries, keys and values are one product.
+struct JoinedInputs {
+  int mask = 3, past = 4, scores = 5;
+};
+
+void attend_joined(OpContext& context, const Tensor& all, const JoinedInputs& at) {
   const std::int64_t count = context.int_attribute("num_heads", 0);
-  const Tensor x = context.tensor(0), weights = context.tensor(1);
-  if (context.has(4) || context.wants(1) || context.int_attribute("do_rotary", 0) != 0)
-    return context.unsupported("the past, or rotary positions");
+  if (context.int_attribute("do_rotary", 0) != 0) return context.unsupported("rotary positions");
+  if (context.int_attribute("past_present_share_buffer", 0) != 0)
+    return context.unsupported("a past and a present in one buffer");
   std::vector<std::int64_t> sizes = context.ints_attribute("qkv_hidden_sizes");
-  if (weights.rank() == 2 && sizes.empty()) sizes.assign(3, weights.extent(1) / 3);
-  if (!context.require(
-          x.rank() == 3 && weights.rank() == 2 && sizes.size() == 3 && x.extent(2) == weights.extent(0) &&
-              sizes[0] >= 0 && sizes[0] <= weights.extent(1) && sizes[1] >= 0 &&
-              sizes[1] <= weights.extent(1) - sizes[0] && sizes[2] == weights.extent(1) - sizes[0] - sizes[1],
-          text("found x ", x.shape().text(), " and weights ", weights.shape().text())))
+  const std::int64_t wide = all.rank() == 3 ? all.extent(2) : 0;
+  if (sizes.empty()) sizes.assign(3, wide / 3);
+  if (!context.require(all.rank() == 3 && sizes.size() == 3 && sizes[0] >= 0 && sizes[0] <= wide &&
+                           sizes[1] >= 0 && sizes[1] <= wide - sizes[0] &&
+                           sizes[2] == wide - sizes[0] - sizes[1],
+                       text("the product ", all.shape().text(), " does not hold queries, keys and values")))
     return;
-  Tensor all = imprint::matmul(x, weights);
-  if (context.has(2)) all = all + context.tensor(2);
   Heads heads;
   std::int64_t from = 0;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -301,13 +347,61 @@ void attention_ms(OpContext& context) {
     (i == 0 ? heads.query : i == 1 ? heads.key : heads.value) = split_heads(part, count);
     from += sizes[i];
   }
-  attend_ms(context, heads, 3, 5);
+  SymbolicInt past;
+  if (context.has(at.past)) {
+    const Tensor before = context.tensor(at.past);
+    if (!context.require(before.rank() == 5 && before.extent(0) == 2 && sizes[1] == sizes[2],
+                         text("past: found ", before.shape().text(), ", expected keys and values in heads")))
+      return;
+    past = SymbolicInt::of(before.shape(), 3);
+    const auto part = [&](std::int64_t which) {
+      return imprint::squeeze(imprint::narrow(before, 0, which, 1), 0);
+    };
+    heads.key = imprint::concat({part(0), heads.key}, 2);
+    heads.value = imprint::concat({part(1), heads.value}, 2);
+  }
+  if (context.wants(1)) context.set(1, imprint::stack({heads.key, heads.value}, 0));
+  attend_ms(context, heads, at.mask, at.scores, past);
+}
+
+bool fits_weights(OpContext& context) {
+  const Shape &x = context.shape(0), &weights = context.shape(1);
+  return context.require(x.rank() == 3 && weights.rank() == 2 && x[2] == weights[0],
+                         text("found x ", x.text(), " and weights ", weights.text()));
+}
+
+void attention_ms(OpContext& context) {
+  if (!fits_weights(context)) return;
+  Tensor all = imprint::matmul(context.tensor(0), context.tensor(1));
+  if (context.has(2)) all = all + context.tensor(2);
+  attend_joined(context, all, {});
+}
+
+// The product of quantised numbers, one input scale, weights with one scale or one per column.
+void quantised_attention_ms(OpContext& context) {
+  if (!fits_weights(context)) return;
+  const Tensor sum = whole_product(context, centred(context, eight_bit_input(context, 0, 6), true),
+                                   eight_bit_input(context, 1, 7), DType::int32);
+  if (context.failure()) return;
+  const Tensor scale =
+      as_scalar(as_float(context, context.value(3))) * as_scalar(as_float(context, context.value(4)));
+  attend_joined(context, imprint::cast(sum, DType::float32) * scale + context.tensor(2),
+                {.mask = 5, .past = 8, .scores = -1});
+}
+
+// The first axis moved before the last one: [m, batch..., k] -> [batch..., m, k].
+Tensor batch_first(const Tensor& x) {
+  Axes axes;
+  for (int axis = 1; axis + 1 < x.rank(); ++axis) axes.push_back(axis);
+  axes.push_back(0);
+  axes.push_back(x.rank() - 1);
+  return imprint::permute(x, axes);
 }
 
 void fused_matmul(OpContext& context) {
   Tensor a = context.tensor(0), b = context.tensor(1);
-  if (context.int_attribute("transBatchA", 0) != 0 || context.int_attribute("transBatchB", 0) != 0)
-    return context.unsupported("transposed batch axes");
+  if (context.int_attribute("transBatchA", 0) != 0 && a.rank() >= 3) a = batch_first(a);
+  if (context.int_attribute("transBatchB", 0) != 0 && b.rank() >= 3) b = batch_first(b);
   if (context.int_attribute("transA", 0) != 0 && a.rank() >= 2) a = imprint::transpose(a);
   if (context.int_attribute("transB", 0) != 0 && b.rank() >= 2) b = imprint::transpose(b);
   context.set(0, imprint::matmul(a, b) * context.float_attribute("alpha", 1));
@@ -346,14 +440,17 @@ constexpr std::array kAttentionOps{
     OpHandler{"RotaryEmbedding", rotary_embedding},
     OpHandler{"com.microsoft.Attention", attention_ms},
     OpHandler{"com.microsoft.BiasGelu", gelu_ms},
+    OpHandler{"com.microsoft.DecoderMaskedMultiHeadAttention", decoder_attention_ms},
     OpHandler{"com.microsoft.FastGelu", fast_gelu_ms},
     OpHandler{"com.microsoft.FusedMatMul", fused_matmul},
     OpHandler{"com.microsoft.Gelu", gelu_ms},
     OpHandler{"com.microsoft.MultiHeadAttention", multi_head_attention_ms},
+    OpHandler{"com.microsoft.QAttention", quantised_attention_ms},
     OpHandler{"com.microsoft.QuickGelu", quick_gelu_ms},
     OpHandler{"com.microsoft.RotaryEmbedding", rotary_embedding_ms},
     OpHandler{"com.microsoft.SkipLayerNormalization", skip_layer_norm_ms},
     OpHandler{"com.microsoft.SkipSimplifiedLayerNormalization", skip_simple_norm_ms},
+    OpHandler{"com.microsoft.TransposeMatMul", fused_matmul},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Operators of ONNX Runtime's exporters (com.microsoft) for language models and quantised networks.
+// Operators of ONNX Runtime's exporters (com.microsoft) for language models, and fused products.
 
 #include <algorithm>
 #include <array>
@@ -57,11 +57,10 @@ Tensor extended(const Grouped& in, const Tensor& past, const Tensor& fresh) {
   return imprint::where(inside, added, imprint::pad(past, pads));
 }
 
-// Turned by the caches of cosines and sines [positions, half], from position `before` on.
-Tensor rotated(const Grouped& in, const Tensor& x, const Tensor& cosines, const Tensor& sines,
+// Turned by the caches of cosines and sines [positions, half], at the positions [batch, steps].
+Tensor rotated(const Tensor& x, const Tensor& at, const Tensor& cosines, const Tensor& sines,
                bool interleaved) {
   const std::int64_t steps = x.extent(2), half = cosines.extent(1), rest = x.extent(3) - 2 * half;
-  const Tensor at = imprint::reshape(in.before, {x.extent(0), 1}) + imprint::iota(alone(x, 2, 2), 1);
   const Tensor cosine = imprint::unsqueeze(imprint::take(cosines, 0, at), 1),
                sine = imprint::unsqueeze(imprint::take(sines, 0, at), 1);
   const auto part = [&](std::int64_t which) {
@@ -151,15 +150,48 @@ Tensor seen_bias(const Grouped& in, std::int64_t window) {
   return imprint::where(seen, Tensor(0.0f), Tensor(kHidden));
 }
 
+// Queries and keys turned by their positions. False after a failure.
+bool turn_grouped(OpContext& context, Grouped& in) {
+  const Tensor cosines = context.tensor(7), sines = context.tensor(8);
+  if (!context.require(cosines.rank() == 2 && cosines.shape() == sines.shape() &&
+                           2 * cosines.extent(1) <= in.query.extent(3),
+                       text("cosines ", cosines.shape().text(), " do not fit the heads")))
+    return false;
+  Tensor at = imprint::reshape(in.before, {in.query.extent(0), 1}) + imprint::iota(alone(in.query, 2, 2), 1);
+  if (context.has(9)) {
+    const Shape shape = at.shape();
+    at = context.tensor(9);
+    if (!context.require(at.shape() == shape,
+                         text("position_ids: found ", at.shape().text(), ", expected ", shape.text())))
+      return false;
+  }
+  const bool interleaved = context.int_attribute("rotary_interleaved", 0) != 0;
+  in.query = rotated(in.query, at, cosines, sines, interleaved);
+  in.key = rotated(in.key, at, cosines, sines, interleaved);
+  return true;
+}
+
+// Softmax over the keys and one more score per head, whose weight goes nowhere: input 11, or 0.
+Tensor grouped_softmax(OpContext& context, const Tensor& scores, std::int64_t heads) {
+  Tensor weights = imprint::softmax(scores, -1);
+  if (!context.has(11) && context.int_attribute("smooth_softmax", 0) <= 0) return weights;
+  Tensor left = imprint::logsumexp(scores, {-1}, true);
+  if (context.has(11)) {
+    if (!context.require(context.shape(11) == Shape{heads},
+                         text("head_sink: found ", context.shape(11).text())))
+      return weights;
+    left = left - imprint::reshape(context.tensor(11), {1, heads, 1, 1});
+  }
+  return weights * imprint::sigmoid(left);
+}
+
 void grouped_query_attention(OpContext& context) {
   const std::int64_t heads = context.int_attribute("num_heads", 0),
                      key_heads = context.int_attribute("kv_num_heads", 0);
   auto in = grouped_inputs(context, heads, key_heads);
   if (!in || !context.may_make(96)) return;
-  for (int input = 9; input < context.input_count(); ++input)
-    if (context.has(input))
-      return context.unsupported(text("input ", input, " (positions, biases or sinks)"));
-  if (context.int_attribute("smooth_softmax", 0) > 0) return context.unsupported("smooth_softmax");
+  for (int input = 12; input < context.input_count(); ++input)
+    if (context.has(input)) return context.unsupported(text("input ", input));
   const Tensor past_key = context.has(3) ? context.tensor(3) : Tensor(),
                past_value = context.has(4) ? context.tensor(4) : Tensor();
   const auto fits = [&](const Tensor& past) {
@@ -171,16 +203,7 @@ void grouped_query_attention(OpContext& context) {
                        "the past does not fit keys and values") ||
       !cache_steps(context, *in, past_key))
     return;
-  if (context.int_attribute("do_rotary", 0) != 0) {
-    const Tensor cosines = context.tensor(7), sines = context.tensor(8);
-    if (!context.require(cosines.rank() == 2 && cosines.shape() == sines.shape() &&
-                             2 * cosines.extent(1) <= in->query.extent(3),
-                         text("cosines ", cosines.shape().text(), " do not fit the heads")))
-      return;
-    const bool interleaved = context.int_attribute("rotary_interleaved", 0) != 0;
-    in->query = rotated(*in, in->query, cosines, sines, interleaved);
-    in->key = rotated(*in, in->key, cosines, sines, interleaved);
-  }
+  if (context.int_attribute("do_rotary", 0) != 0 && !turn_grouped(context, *in)) return;
   const Tensor key = extended(*in, past_key, in->key), value = extended(*in, past_value, in->value);
   const std::int64_t each = heads / key_heads;
   const double asked = context.float_attribute("scale", 0), softcap = context.float_attribute("softcap", 0);
@@ -188,95 +211,14 @@ void grouped_query_attention(OpContext& context) {
   const auto shared = [&](const Tensor& x) { return each > 1 ? imprint::repeat_interleave(x, 1, each) : x; };
   Tensor scores = imprint::matmul(in->query, imprint::transpose(shared(key))) * scale;
   if (softcap > 0) scores = imprint::tanh(scores / softcap) * softcap;
-  scores = imprint::softmax(
-      imprint::maximum(scores + seen_bias(*in, context.int_attribute("local_window_size", -1)),
-                       Tensor(kHidden)),
-      -1);
+  if (context.has(10)) scores = scores + context.tensor(10);
+  scores = imprint::maximum(scores + seen_bias(*in, context.int_attribute("local_window_size", -1)),
+                            Tensor(kHidden));
+  scores = grouped_softmax(context, scores, heads);
   const Tensor out = imprint::permute(imprint::matmul(scores, shared(value)), {0, 2, 1, 3});
   context.set(0, imprint::reshape(out, {out.extent(0), out.extent(1), heads * out.extent(3)}));
   context.set(1, key);
   context.set(2, value);
-}
-
-// ---- weights of a few bits ----
-
-// Numbers of 2, 4 or 8 bits, the lowest bits of a byte first: [..., bytes] -> [..., bytes * 8 / bits].
-Tensor unpacked(const Tensor& bytes, int bits) {
-  std::vector<Tensor> parts;
-  for (int from = 0; from < 8; from += bits)
-    parts.push_back(imprint::bit_and(imprint::shift_right(bytes, from), (1 << bits) - 1));
-  Shape shape = bytes.shape();
-  shape[shape.rank() - 1] *= 8 / bits;
-  return imprint::reshape(imprint::stack(parts, bytes.rank()), shape);
-}
-
-// A [..., k] times the transposed weights [n, k], which lie in blocks along k, each with a scale.
-// Packed weights of the file, as float32 [k, n] once. Nothing: they are not known, or have zero points.
-std::optional<Tensor> known_weights(OpContext& context, std::int64_t k, std::int64_t n, std::int64_t block,
-                                    std::int64_t bits) {
-  const Value packed = context.value(1), scales = context.value(2);
-  if (!packed.foldable() || !scales.foldable() || !is_float(scales.type()) || context.has(3) ||
-      !context.mover().may_fold(ElementType::float32, k * n))
-    return std::nullopt;
-  const std::int64_t blocks = (k + block - 1) / block;
-  HostArray out{.type = ElementType::float32, .shape = {k, n}, .floats = {}, .ints = {}, .strings = {}};
-  std::vector<float>& floats = out.floats.own();
-  floats.resize(static_cast<std::size_t>(k * n));
-  for (std::int64_t column = 0; column < n; ++column)
-    for (std::int64_t row = 0; row < k; ++row) {
-      const std::int64_t position = (column * blocks * block + row) * bits;
-      const std::int64_t byte = packed.host()->ints[static_cast<std::size_t>(position / 8)];
-      const std::int64_t number = (byte >> position % 8 & ((1 << bits) - 1)) - (1 << (bits - 1));
-      floats[static_cast<std::size_t>(row * n + column)] =
-          static_cast<float>(number) *
-          scales.host()->floats[static_cast<std::size_t>(column * blocks + row / block)];
-    }
-  return Value::known(std::move(out)).tensor();
-}
-
-void matmul_nbits(OpContext& context) {
-  const std::int64_t k = context.int_attribute("K", 0), n = context.int_attribute("N", 0),
-                     block = context.int_attribute("block_size", 0), bits = context.int_attribute("bits", 4);
-  const Tensor a = context.tensor(0), packed = context.tensor(1);
-  if (bits != 2 && bits != 4 && bits != 8) return context.unsupported(text("weights of ", bits, " bits"));
-  if (context.has(4)) return context.unsupported("g_idx");
-  const bool sane = k > 0 && n > 0 && k <= kMaxElements && n <= kMaxElements && block >= 16 &&
-                    block <= 65536 && block * bits % 8 == 0;
-  const std::int64_t blocks = sane ? (k + block - 1) / block : 1;
-  if (!context.require(sane && a.rank() >= 1 && a.extent(a.rank() - 1) == k &&
-                           context.checked(Extents{n, blocks, block}).element_count() > 0 &&
-                           packed.shape().element_count() == n * blocks * (block * bits / 8) &&
-                           context.shape(2).element_count() == n * blocks &&
-                           is_integer(context.value(1).type()),
-                       text("A ", a.shape().text(), " and weights ", packed.shape().text(), " do not fit ", n,
-                            " x ", k, " in blocks of ", block)) ||
-      !context.may_make(32))
-    return;
-  if (const auto known = known_weights(context, k, n, block, bits)) {
-    const Tensor product = imprint::matmul(a, *known);
-    return context.set(0, context.has(5) ? product + context.tensor(5) : product);
-  }
-  const Tensor numbers =
-      unpacked(imprint::reshape(packed, {n, blocks, block * bits / 8}), static_cast<int>(bits));
-  const Tensor scales = imprint::reshape(context.tensor(2), {n, blocks, 1});
-  Tensor zero = imprint::full({1, 1, 1}, static_cast<double>(1 << (bits - 1)));
-  if (context.has(3)) {
-    Tensor given = context.tensor(3);
-    if (given.dtype() == DType::int32) {
-      const std::int64_t bytes = (blocks * bits + 7) / 8;
-      if (!context.require(given.shape().element_count() == n * bytes, "the zero points do not fit")) return;
-      given = imprint::narrow(unpacked(imprint::reshape(given, {n, bytes}), static_cast<int>(bits)), 1, 0,
-                              blocks);
-    }
-    if (!context.require(given.shape().element_count() == n * blocks, "the zero points do not fit")) return;
-    zero = imprint::reshape(imprint::cast(given, DType::float32), {n, blocks, 1});
-  }
-  const Tensor weights = imprint::narrow(
-      imprint::reshape((imprint::cast(numbers, DType::float32) - zero) * scales, {n, blocks * block}), 1, 0,
-      k);
-  Tensor out = imprint::matmul(a, imprint::transpose(weights));
-  if (context.has(5)) out = out + context.tensor(5);
-  context.set(0, out);
 }
 
 // ---- fused products ----
@@ -316,75 +258,6 @@ void fused_gemm(OpContext& context) {
   context.set(0, activated(context, out));
 }
 
-// ---- quantised numbers, elementwise ----
-
-// (x - zero point) * scale of inputs at, at + 1, at + 2, each with one scale.
-Tensor real_numbers(OpContext& context, int at) {
-  const auto one = [&](int input) {
-    const Tensor value = imprint::cast(context.tensor(input), DType::float32);
-    return context.require(value.shape().element_count() == 1, text("input ", input, ": expected one number"))
-               ? imprint::reshape(value, {})
-               : value;
-  };
-  Tensor x = imprint::cast(context.tensor(at), DType::float32);
-  if (context.has(at + 2)) x = x - one(at + 2);
-  return x * one(at + 1);
-}
-
-// Rounded to the scale and zero point of inputs at and at + 1, with the type of input `like`.
-void set_quantised(OpContext& context, const Tensor& x, int at, int like) {
-  const ElementType type = context.value(like).type();
-  if (type != ElementType::uint8 && type != ElementType::int8)
-    return context.unsupported("quantised numbers of type " + element_type_name(type));
-  const double low = type == ElementType::uint8 ? 0 : -128;
-  if (!context.require(context.shape(at).element_count() == 1, "the scale is not one number")) return;
-  Tensor out = imprint::round(x / imprint::reshape(context.tensor(at), {}));
-  if (context.has(at + 1)) {
-    if (!context.require(context.shape(at + 1).element_count() == 1, "the zero point is not one number"))
-      return;
-    out = out + imprint::reshape(imprint::cast(context.tensor(at + 1), DType::float32), {});
-  }
-  context.set(0, imprint::cast(imprint::clamp(out, low, low + 255), DType::int32), type);
-}
-
-void qlinear_add(OpContext& context) {
-  const Tensor x = real_numbers(context, 0) + real_numbers(context, 3);
-  if (!context.failure()) set_quantised(context, x, 6, 0);
-}
-void qlinear_mul(OpContext& context) {
-  const Tensor x = real_numbers(context, 0) * real_numbers(context, 3);
-  if (!context.failure()) set_quantised(context, x, 6, 0);
-}
-void qlinear_sigmoid(OpContext& context) {
-  const Tensor x = imprint::sigmoid(real_numbers(context, 0));
-  if (!context.failure()) set_quantised(context, x, 3, 0);
-}
-void qlinear_leaky_relu(OpContext& context) {
-  const Tensor x = imprint::leaky_relu(real_numbers(context, 0), context.float_attribute("alpha", 0.01));
-  if (!context.failure()) set_quantised(context, x, 3, 0);
-}
-void qlinear_global_average(OpContext& context) {
-  const Tensor x = real_numbers(context, 0);
-  if (context.failure() || !context.require(x.rank() >= 3, "expected places")) return;
-  if (context.int_attribute("channels_last", 0) != 0) return context.unsupported("channels_last");
-  Axes axes;
-  for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
-  set_quantised(context, imprint::mean(x, axes, true), 3, 0);
-}
-
-// Inputs: the scale and zero point of the result, then three for each part.
-void qlinear_concat(OpContext& context) {
-  const int parts = (context.input_count() - 2) / 3;
-  if (!context.require(parts >= 1 && context.input_count() == 2 + 3 * parts,
-                       "expected three inputs per part") ||
-      !context.may_make(4 * parts))
-    return;
-  const int axis = context.axis(context.int_attribute("axis", 0), context.shape(2).rank());
-  std::vector<Tensor> numbers;
-  for (int i = 0; i < parts && !context.failure(); ++i) numbers.push_back(real_numbers(context, 2 + 3 * i));
-  if (!context.failure()) set_quantised(context, imprint::concat(numbers, axis), 0, 2);
-}
-
 // ---- embeddings ----
 
 // Words, positions and kinds looked up, added and normalised.
@@ -412,15 +285,8 @@ void embed_layer_norm(OpContext& context) {
 
 constexpr std::array kMicrosoftOps{
     OpHandler{"com.microsoft.GroupQueryAttention", grouped_query_attention},
-    OpHandler{"com.microsoft.MatMulNBits", matmul_nbits},
     OpHandler{"com.microsoft.FusedConv", fused_conv},
     OpHandler{"com.microsoft.FusedGemm", fused_gemm},
-    OpHandler{"com.microsoft.QLinearAdd", qlinear_add},
-    OpHandler{"com.microsoft.QLinearMul", qlinear_mul},
-    OpHandler{"com.microsoft.QLinearSigmoid", qlinear_sigmoid},
-    OpHandler{"com.microsoft.QLinearLeakyRelu", qlinear_leaky_relu},
-    OpHandler{"com.microsoft.QLinearGlobalAveragePool", qlinear_global_average},
-    OpHandler{"com.microsoft.QLinearConcat", qlinear_concat},
     OpHandler{"com.microsoft.EmbedLayerNormalization", embed_layer_norm},
 };
 

@@ -234,6 +234,22 @@ void matmul_integer_to_float(OpContext& context) {
   context.set(0, out, ElementType::float32);
 }
 
+// alpha A B + C of quantised numbers: real, or rounded to the scale of Y. C: int32, with the scale of alpha A
+// B.
+void quantised_gemm(OpContext& context) {
+  EightBit a = eight_bit_input(context, 0, 2), b = eight_bit_input(context, 3, 5);
+  if (!context.require(a.numbers.rank() == 2 && b.numbers.rank() == 2, "expected matrices")) return;
+  if (context.int_attribute("transA", 0) != 0) a.numbers = context.mover().permute(a.numbers, {1, 0});
+  if (context.int_attribute("transB", 0) != 0) b.numbers = context.mover().permute(b.numbers, {1, 0});
+  Tensor sum = whole_product(context, centred(context, a, true), b, DType::int32);
+  if (context.failure()) return;
+  if (context.has(6)) sum = sum + context.tensor(6);
+  const Tensor scale = as_scalar(as_float(context, context.value(1))) *
+                       as_scalar(as_float(context, context.value(4))) * context.float_attribute("alpha", 1);
+  if (context.has(7)) return requantize(context, sum, scale, 7);
+  context.set(0, imprint::cast(sum, DType::float32) * scale, ElementType::float32);
+}
+
 constexpr std::array kQuantisedOps{
     OpHandler{"QuantizeLinear", quantize},
     OpHandler{"DequantizeLinear", dequantize},
@@ -245,6 +261,7 @@ constexpr std::array kQuantisedOps{
     OpHandler{"com.microsoft.DequantizeLinear", dequantize},
     OpHandler{"com.microsoft.DynamicQuantizeMatMul", dynamic_quantize_matmul},
     OpHandler{"com.microsoft.MatMulIntegerToFloat", matmul_integer_to_float},
+    OpHandler{"com.microsoft.QGemm", quantised_gemm},
     OpHandler{"com.microsoft.QuantizeLinear", quantize},
 };
 
