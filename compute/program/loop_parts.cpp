@@ -202,8 +202,8 @@ class Splitter {
       roots.emplace_back(loop.results[position - loop.carry.size()]);
     roots = rewritten(roots, after, std::move(replaced));
 
-    ProgramPart part{part_description(text("loop ", *loop_of_.find(&node))),
-                     static_cast<std::uint32_t>(loop.steps)};
+    const std::string name = loop.label.empty() ? text("loop ", *loop_of_.find(&node)) : loop.label;
+    ProgramPart part{part_description(name), static_cast<std::uint32_t>(loop.steps)};
     std::size_t root = 0;
     for (const Variable& carry : state.carry)
       part.description.updates.push_back(Update::assign(carry, roots[root++]));

@@ -257,6 +257,7 @@ Result<Scanned> scan(const ScanBody& body, std::span<const Tensor> carry, std::s
                      const ScanOptions& options) {
   Loop loop;
   loop.reverse = options.reverse;
+  loop.label = options.label;
   IMPRINT_ASSIGN(loop.steps, count_steps(stacks, options.steps));
   IMPRINT_ASSIGN(loop.name, name_of_steps(stacks));
   if (!loop.name) return recorded(std::move(loop), body, carry, stacks);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -29,6 +30,7 @@ struct Scanned {
 struct ScanOptions {
   std::int64_t steps = 0;  // if there are no stacks
   bool reverse = false;    // from the last row to the first; results keep their rows
+  std::string label = {};  // names the loop's part of a program, for figures and dumps
 };
 
 // Calls the body once, to record it. Step t sees row t of each stack [steps, ...]. If the first axis of the
@@ -62,6 +64,7 @@ struct Loop {
   std::int64_t steps = 0;
   bool reverse = false;
   AxisName name;                             // of the steps, in stacks of results
+  std::string label;                         // ScanOptions::label
   std::vector<NodeRef> carry, rows, shared;  // placeholders
   std::vector<NodeRef> next;                 // of each carry
   std::vector<NodeRef> results;              // the caller's, then the carries as the step found them

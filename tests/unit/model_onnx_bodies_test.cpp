@@ -65,6 +65,55 @@ TEST(OnnxBodies, WhatABodyLacksIsNamed) {
   EXPECT_THAT(refusal(choice(branch("Neg"), lost), {{"c", {}}}).message, HasSubstr("nothing makes 'lost'"));
 }
 
+// A Loop whose body has an If whose branch lacks an operator.
+OnnxBuilder nested(bool known_trips) {
+  OnnxBuilder inner = branch("ImageDecoder");
+  OnnxBuilder body;
+  body.input("i", {}, kInt64).input("go", {}, kBool).input("now", {"2"}).node("Identity", {"go"}, {"on"});
+  body.node("If", {"c"}, {"next"},
+            {OnnxBuilder::body("then_branch", inner), OnnxBuilder::body("else_branch", branch("Neg"))},
+            "pick")
+      .node("RegexFullMatch", {"now"}, {"odd"})
+      .node("Add", {"next", "odd"}, {"sum"})
+      .output("on", {}, kBool)
+      .output("sum");
+  OnnxBuilder builder;
+  builder.input("x", {"2"}).input("c", {}, kBool).longs("three", {}, {3}).input("n", {}, kInt64);
+  builder
+      .node("Loop", {known_trips ? "three" : "n", "", "x"}, {"y"}, {OnnxBuilder::body("body", body)},
+            "decode")
+      .output("y");
+  return builder;
+}
+
+TEST(OnnxBodies, RefusalsNameThePathOfTheirBody) {
+  const std::map<std::string, Shape> shapes{{"c", {}}, {"n", {}}};
+  const auto both =
+      AllOf(HasSubstr("Loop 'decode', body: If 'pick', then_branch: operator ImageDecoder -> 'r'"),
+            HasSubstr("Loop 'decode', body: operator RegexFullMatch -> 'odd'"));
+  EXPECT_THAT(refusal(nested(true), shapes).message, both);
+  // The body is named although the loop itself is refused.
+  EXPECT_THAT(refusal(nested(false), shapes).message,
+              AllOf(HasSubstr("Loop 'decode': a trip count that is computed at run time"), both));
+  const OnnxBuilder bad =
+      OnnxBuilder().node("Concat", {"x", "x"}, {"r"}, {OnnxBuilder::number("axis", 7)}).output("r");
+  EXPECT_THAT(refusal(choice(branch("Neg"), bad), {{"c", {}}}).message,
+              HasSubstr("onnx: If 'choice', else_branch: Concat -> 'r': axis 7"));
+}
+
+TEST(OnnxBodies, AreListedWithWhatTheyLack) {
+  const std::vector<BodyUse> bodies = bodies_of(must_parse(nested(true)));
+  ASSERT_EQ(bodies.size(), 3u);
+  EXPECT_EQ(bodies[0].path, "Loop 'decode', body");
+  EXPECT_EQ(bodies[0].nodes, 4u);
+  EXPECT_THAT(bodies[0].missing, ElementsAre("RegexFullMatch"));
+  EXPECT_EQ(bodies[1].path, "Loop 'decode', body: If 'pick', then_branch");
+  EXPECT_THAT(bodies[1].missing, ElementsAre("ImageDecoder"));
+  EXPECT_EQ(bodies[2].path, "Loop 'decode', body: If 'pick', else_branch");
+  EXPECT_TRUE(bodies[2].missing.empty());
+  EXPECT_EQ(bodies_of(must_parse(nested(true)), 2).size(), 2u);
+}
+
 // Adds `step`, which stands outside, to what it carries, and gives the turn's number as a result.
 OnnxBuilder adding() {
   OnnxBuilder body;

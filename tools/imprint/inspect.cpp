@@ -14,6 +14,7 @@
 #include "compute/model/onnx/import.h"
 #include "compute/model/onnx/value.h"
 #include "compute/model/policy.h"
+#include "compute/program/loop_parts.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
 #include "tools/imprint/file_limits.h"
@@ -60,11 +61,39 @@ Parameters parameters_of(const onnx::Model& model) {
   return all;
 }
 
+// A Loop, Scan, RNN, GRU or LSTM of the program: its body runs `turns` times.
+struct LoopUse {
+  std::string name;
+  std::uint64_t turns = 0, dispatches = 0, bytes_moved = 0;  // the last two of one turn
+};
+
 struct Compiled {
   ImportedModel imported;
   ProgramStats stats;
+  std::vector<LoopUse> loops;
+  std::uint64_t loop_bytes = 0;                              // what loops carry, stack and take from outside
   std::vector<std::pair<std::string, std::string>> outputs;  // names, and types with shapes
 };
+
+std::vector<LoopUse> loops_of(const Program& program) {
+  std::vector<LoopUse> out;
+  for (const ScheduleFigures& part : program.schedule()) {
+    if (part.repeat == 1) continue;  // values between loops
+    LoopUse& loop = out.emplace_back(LoopUse{part.name, part.repeat, part.dispatches.size(), 0});
+    for (const DispatchFigures& dispatch : part.dispatches)
+      for (const KernelFigures& kernel : dispatch.kernels)
+        loop.bytes_moved += kernel.bytes_read + kernel.bytes_written;
+  }
+  return out;
+}
+
+Result<std::uint64_t> loop_bytes(const ProgramDescription& description) {
+  if (!program::has_loops(description)) return std::uint64_t{0};
+  IMPRINT_ASSIGN(const ProgramSequence parts, program::parts_of_loops(description));
+  std::uint64_t bytes = 0;
+  for (const Variable& variable : parts.own) bytes += variable.bytes();
+  return bytes;
+}
 
 // The model as a program of the device, for these shapes. Some faults show only then.
 Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options) {
@@ -78,7 +107,12 @@ Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options
                                        .outputs = imported.output_tensors(),
                                        .slot_count = 1};
   IMPRINT_ASSIGN(const Program program, Program::compile(computer.runtime(), description));
-  Compiled made{.imported = {}, .stats = program.stats(), .outputs = {}};
+  IMPRINT_ASSIGN(const std::uint64_t bytes, loop_bytes(description));
+  Compiled made{.imported = {},
+                .stats = program.stats(),
+                .loops = loops_of(program),
+                .loop_bytes = bytes,
+                .outputs = {}};
   for (const ImportedValue& output : imported.outputs)
     made.outputs.emplace_back(output.name,
                               text(onnx::element_type_name(output.type), " ", output.tensor.shape().text()));
@@ -134,11 +168,18 @@ nlohmann::ordered_json to_json(const Compiled& program) {
   std::set<std::string_view> names;
   for (const auto& [name, shape] : program.outputs)
     if (names.insert(name).second) outputs.push_back({name, shape});
+  nlohmann::ordered_json::array_t loops;
+  for (const LoopUse& loop : program.loops)
+    loops.push_back(object_of(Member{"name", loop.name}, Member{"turns", loop.turns},
+                              Member{"dispatches_of_a_turn", loop.dispatches},
+                              Member{"bytes_moved_of_a_turn", loop.bytes_moved}));
   return {{"outputs", std::move(outputs)},
           {"dispatches", program.stats.dispatches},
           {"kernels", program.stats.kernels},
           {"intermediate_bytes", program.stats.arena_bytes},
           {"input_output_bytes", program.stats.io_bytes},
+          {"loop_bytes", program.loop_bytes},
+          {"loops", std::move(loops)},
           {"bytes_moved", program.stats.bytes_moved},
           {"operations", program.stats.flops},
           {"quantised_products",
@@ -154,13 +195,17 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
   nlohmann::ordered_json uses = nlohmann::ordered_json::array();
   for (const OperatorUse& use : operators)
     uses.push_back({{"name", use.name}, {"count", use.count}, {"supported", use.supported}});
+  nlohmann::ordered_json bodies = nlohmann::ordered_json::array();
+  for (const BodyUse& body : bodies_of(model))
+    bodies.push_back({{"path", body.path}, {"nodes", body.nodes}, {"missing", body.missing}});
   const nlohmann::ordered_json out = object_of(
       Member{"producer", model.producer}, Member{"ir_version", model.ir_version},
       Member{"opsets", to_json(model.opsets, "ai.onnx")}, Member{"graph", model.graph.name},
       Member{"inputs", to_json(model_inputs(model))}, Member{"outputs", to_json(model.graph.outputs)},
       Member{"nodes", model.graph.nodes.size()}, Member{"operators", std::move(uses)},
-      Member{"initializers", parameters.tensors}, Member{"parameters", parameters.count},
-      Member{"initializer_bytes", parameters.bytes}, Member{"metadata", to_json(model.metadata, "")},
+      Member{"bodies", std::move(bodies)}, Member{"initializers", parameters.tensors},
+      Member{"parameters", parameters.count}, Member{"initializer_bytes", parameters.bytes},
+      Member{"metadata", to_json(model.metadata, "")},
       Member{"program", program ? to_json(*program) : nlohmann::ordered_json(nullptr)},
       Member{"supported", problem.empty()},
       Member{"problem", problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(problem)});
@@ -200,7 +245,24 @@ void print_program(const Compiled& program, const std::string& device) {
       "  memory besides the weights: %.1f MiB of intermediates (%.1f MiB if none shared memory), %.1f MiB "
       "of inputs and outputs\n",
       mib(stats.arena_bytes), mib(stats.unplanned_bytes), mib(stats.io_bytes));
+  for (const LoopUse& loop : program.loops)
+    std::printf("  loop %-19s %s of %s, %.1f KiB read and written in each\n", loop.name.c_str(),
+                amount(loop.turns, "turn").c_str(), amount(loop.dispatches, "dispatch").c_str(),
+                static_cast<double>(loop.bytes_moved) / 1024);
+  if (program.loop_bytes > 0)
+    std::printf("  loops keep %.1f KiB from turn to turn\n", static_cast<double>(program.loop_bytes) / 1024);
   print_quantised(program.imported.quantised);
+}
+
+void print_bodies(const onnx::Model& model) {
+  const std::vector<BodyUse> bodies = bodies_of(model);
+  if (!bodies.empty()) std::printf("bodies\n");
+  for (const BodyUse& body : bodies) {
+    std::string missing;
+    for (const std::string& name : body.missing)
+      missing += (missing.empty() ? "   not supported: " : ", ") + name;
+    std::printf("  %s: %s%s\n", body.path.c_str(), amount(body.nodes, "node").c_str(), missing.c_str());
+  }
 }
 
 // For one agent: the model is imported again only for other shapes than it was compiled with.
@@ -232,6 +294,7 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
   for (const OperatorUse& use : operators)
     std::printf("  %-24s %6llu%s\n", clipped(use.name).c_str(), static_cast<unsigned long long>(use.count),
                 use.supported ? "" : "   not supported");
+  print_bodies(model);
   if (program) print_program(*program, options.device);
   if (program) std::printf("everything in it is supported\n");
   if (const auto policy = policy_in(model, program, options); policy)

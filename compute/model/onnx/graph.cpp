@@ -35,21 +35,35 @@ std::int64_t parts_of(std::string_view name) { return 1 + static_cast<std::int64
 
 }  // namespace
 
-void Refusals::keep(const Error& error) {
-  if (error.code == ErrorCode::unsupported)
-    unsupported_.push_back(error.message);
-  else if (!wrong_)
-    wrong_ = make_error(error.code, text("onnx: ", error.message));
+std::string body_text(const Node& node, const Graph& body) {
+  for (const Attribute& attribute : node.attributes)
+    for (const Graph& graph : attribute.graphs)
+      if (&graph == &body) return text(node.text(), ", ", clipped(attribute.name), ": ");
+  return text(node.text(), ", function: ");
 }
 
-void Refusals::end(std::string what) {
-  if (!wrong_) wrong_ = make_error(ErrorCode::unsupported, "onnx: not supported: " + std::move(what));
+std::string Refusals::path() const {
+  std::string out;
+  if (unsupported_.size() < kMaxListed)
+    for (const auto& [node, body] : inside_) out += body_text(*node, *body);
+  return out;
+}
+
+void Refusals::keep(const Error& error) {
+  if (error.code == ErrorCode::unsupported)
+    unsupported(error.message);
+  else if (!wrong_)
+    wrong_ = make_error(error.code, text("onnx: ", path(), error.message));
+}
+
+void Refusals::end(const std::string& what) {
+  if (!wrong_) wrong_ = make_error(ErrorCode::unsupported, text("onnx: not supported: ", path(), what));
 }
 
 void Refusals::lacks(const Node& node) {
   const auto [entry, fresh] = lacking_.emplace(clipped(full_name(node)), 0);
   ++lacking_count_;
-  if (++entry->second <= 4) unsupported_.push_back("operator " + node.text());
+  if (++entry->second <= 4) unsupported("operator " + node.text());
 }
 
 bool Refusals::forget_since(const Bodies::Mark& mark) {
@@ -267,9 +281,15 @@ Result<> GraphImporter::import_nodes() {
 
 void GraphImporter::list_missing(const Node& node) {
   if (!find_handler(node.domain, node.op_type) && !state_.function_of(node)) state_.refusals.lacks(node);
+  list_missing_inside(node);
+}
+
+void GraphImporter::list_missing_inside(const Node& node) {
   for (const Attribute& attribute : node.attributes)
-    for (const Graph& body : attribute.graphs)
+    for (const Graph& body : attribute.graphs) {
+      const Refusals::Inside inside(state_.refusals, node, body);
       for (const Node& inner : body.nodes) list_missing(inner);
+    }
 }
 
 void GraphImporter::import_node(const Node& node) {
@@ -315,13 +335,19 @@ void GraphImporter::import_node(const Node& node) {
                                               "these extents numbers instead of bounds"));
   }
   ++state_.imported_nodes;
+  const std::uint64_t lacking = state_.refusals.mark().lacking;
   OpContext context(node, opset_, std::move(inputs), state_.mover, *this, bindings_);
   // Operators without inputs, such as Constant, say themselves that their result is known.
   const bool folded =
       symbolic ? fold_symbolic(context)
                : handler->fold && context.has(0) && context.all_foldable() && handler->fold(context);
   if (!folded && !context.failure()) handler->import(context);
-  if (context.failure()) return state_.refusals.keep(*context.failure());
+  if (context.failure()) {
+    state_.refusals.keep(*context.failure());
+    // A body that was not reached. Inside of a body the outer node may still find another way.
+    if (!outer_ && state_.refusals.mark().lacking == lacking) list_missing_inside(node);
+    return;
+  }
   if (const auto& why_float = context.why_float()) state_.keep_quantised(node, *why_float);
   if (!context.stopped()) keep_outputs(node, context.outputs());
 }
@@ -388,8 +414,9 @@ bool GraphImporter::may_repeat(const Node& node, const Graph& body) {
 
 std::optional<std::vector<Value>> GraphImporter::run(const Node& node, std::span<const Input> inputs,
                                                      std::size_t most_outputs) {
+  const Refusals::Inside inside(state_.refusals, node, graph_);
   const auto refused = [&](const Error& error) {
-    state_.refusals.keep(make_error(error.code, text(node.text(), ": ", error.message)));
+    state_.refusals.keep(error);
     return std::nullopt;
   };
   if (auto checked = check_names(); !checked) return refused(checked.error());

@@ -18,6 +18,9 @@ namespace imprint::onnx {
 
 inline constexpr std::size_t kMaxListed = 64;  // names and refusals in one message
 
+// "Loop 'decode', body: ". Of a function's graph: "MyLayer 'first', function: ".
+std::string body_text(const Node& node, const Graph& body);
+
 // All that one import refuses, over all its graphs. The first wrong thing is kept, and up to kMaxListed that
 // are unsupported.
 class Refusals {
@@ -25,10 +28,23 @@ class Refusals {
   // Nodes are imported until one is wrong, or too many are unsupported for a message. From then on only
   // missing operators are listed, so that refused nodes cost nothing.
   bool goes_on() const { return !wrong_ && unsupported_.size() < kMaxListed; }
+  // While it lives, refusals name the body of the node that they are in: "Loop 'decode', body: ...".
+  class Inside {
+   public:
+    Inside(Refusals& refusals, const Node& node, const Graph& body) : refusals_(refusals) {
+      refusals_.inside_.emplace_back(&node, &body);
+    }
+    ~Inside() { refusals_.inside_.pop_back(); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Refusals& refusals_;
+  };
   void keep(const Error& error);
-  void unsupported(std::string what) { unsupported_.push_back(std::move(what)); }
-  void lacks(const Node& node);  // its operator
-  void end(std::string what);    // as unsupported, and no further node is imported
+  void unsupported(const std::string& what) { unsupported_.push_back(path() + what); }
+  void lacks(const Node& node);       // its operator
+  void end(const std::string& what);  // as unsupported, and no further node is imported
   // All in one message, or nothing.
   std::optional<Error> error() const;
 
@@ -36,6 +52,9 @@ class Refusals {
   bool forget_since(const Bodies::Mark& mark);
 
  private:
+  std::string path() const;  // of the innermost body; nothing when messages are cut anyway
+
+  std::vector<std::pair<const Node*, const Graph*>> inside_;  // bodies, the outermost first
   std::vector<std::string> unsupported_;
   std::optional<Error> wrong_;
   std::map<std::string, std::uint64_t> lacking_;
@@ -138,6 +157,7 @@ class GraphImporter : public Bodies {
   void import_call(const Node& node, const Function& function, std::span<const Input> inputs);
   void keep_outputs(const Node& node, std::span<const Value> outputs);
   void list_missing(const Node& node);
+  void list_missing_inside(const Node& node);  // in its bodies
   bool may_repeat(const Node& node, const Graph& body);
 
   ImportState& state_;

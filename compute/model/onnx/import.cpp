@@ -379,6 +379,17 @@ class Importer {
 
 using FunctionNames = std::set<std::pair<std::string_view, std::string_view>>;
 
+bool is_supported(const onnx::Node& node, const FunctionNames& functions) {
+  return functions.contains({node.domain, node.op_type}) ||
+         onnx::find_handler(node.domain, node.op_type) != nullptr;
+}
+
+FunctionNames functions_of(const onnx::Model& model) {
+  FunctionNames functions;
+  for (const onnx::Function& function : model.functions) functions.emplace(function.domain, function.name);
+  return functions;
+}
+
 void count_operators(const onnx::Graph& graph, const FunctionNames& functions,
                      std::map<std::string, OperatorUse>& uses) {
   for (const onnx::Node& node : graph.nodes) {
@@ -386,11 +397,33 @@ void count_operators(const onnx::Graph& graph, const FunctionNames& functions,
     OperatorUse& use = uses[name];
     use.name = name;
     ++use.count;
-    use.supported = functions.contains({node.domain, node.op_type}) ||
-                    onnx::find_handler(node.domain, node.op_type) != nullptr;
+    use.supported = is_supported(node, functions);
     for (const onnx::Attribute& attribute : node.attributes)
       for (const onnx::Graph& subgraph : attribute.graphs) count_operators(subgraph, functions, uses);
   }
+}
+
+BodyUse body_use(const std::string& path, const onnx::Graph& body, const FunctionNames& functions) {
+  BodyUse use{path.substr(0, path.size() - std::string_view(": ").size()), body.nodes.size(), {}};
+  std::set<std::string> missing;
+  for (const onnx::Node& node : body.nodes)
+    if (!is_supported(node, functions) && missing.size() < onnx::kMaxListed)
+      missing.insert(clipped(node.domain.empty() ? node.op_type : node.domain + "." + node.op_type));
+  use.missing.assign(missing.begin(), missing.end());
+  return use;
+}
+
+// path: of the graph, for its bodies' own.
+void add_bodies(const onnx::Graph& graph, const std::string& path, const FunctionNames& functions,
+                std::size_t most, std::vector<BodyUse>& to) {
+  for (const onnx::Node& node : graph.nodes)
+    for (const onnx::Attribute& attribute : node.attributes)
+      for (const onnx::Graph& body : attribute.graphs) {
+        if (to.size() >= most) return;
+        const std::string inside = path + onnx::body_text(node, body);
+        to.push_back(body_use(inside, body, functions));
+        add_bodies(body, inside, functions, most, to);
+      }
 }
 
 std::vector<Tensor> tensors_of(const std::vector<ImportedValue>& values) {
@@ -443,10 +476,18 @@ Result<std::map<std::string, Shape>> shapes_with_free_dimensions(const onnx::Mod
   return shapes;
 }
 
+std::vector<BodyUse> bodies_of(const onnx::Model& model, std::size_t most) {
+  const FunctionNames functions = functions_of(model);
+  std::vector<BodyUse> out;
+  add_bodies(model.graph, "", functions, most, out);
+  for (const onnx::Function& function : model.functions)
+    add_bodies(function.graph, text("function ", clipped(function.name), ": "), functions, most, out);
+  return out;
+}
+
 std::vector<OperatorUse> operators_of(const onnx::Model& model) {
   std::map<std::string, OperatorUse> uses;
-  FunctionNames functions;
-  for (const onnx::Function& function : model.functions) functions.emplace(function.domain, function.name);
+  const FunctionNames functions = functions_of(model);
   count_operators(model.graph, functions, uses);
   for (const onnx::Function& function : model.functions) count_operators(function.graph, functions, uses);
   std::vector<OperatorUse> out;

@@ -145,7 +145,7 @@ std::optional<Values> recorded(OpContext& context, const Turns& turns, bool by_c
   if (by_condition)
     carry.push_back(context.has(1) ? scalar_of(context.value(1)) : full({}, 1, DType::boolean));
   const Tensor numbers = arange(*turns.count);
-  const auto scanned = scan(body, carry, std::span(&numbers, 1));
+  const auto scanned = scan(body, carry, std::span(&numbers, 1), {.label = context.node().text()});
   if (!scanned || refused || ends_early) return std::nullopt;
   Values out;
   for (std::size_t i = 0; i < turns.carry.size(); ++i)
@@ -327,7 +327,7 @@ std::optional<Values> scanned_in_graph(OpContext& context, const Graph& body, co
   std::vector<Tensor> first, rows;
   for (const Value& value : carry) first.push_back(value.tensor());
   for (const Value& value : stacks) rows.push_back(value.tensor());
-  const auto found = scan(step, first, rows);
+  const auto found = scan(step, first, rows, {.label = context.node().text()});
   if (!found || refused) return std::nullopt;
   Values out;
   for (std::size_t i = 0; i < carry.size(); ++i) out.push_back(next_value(found->carry[i], carry[i]));

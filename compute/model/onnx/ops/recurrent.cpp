@@ -173,7 +173,7 @@ std::optional<LineOutput> run_line(OpContext& context, const Recurrence& form, c
     ScanStep only = step(start, rows);
     return LineOutput{imprint::unsqueeze(only.results[0], 0), only.carry};
   }
-  auto scanned = scan(step, start, stacks, {.reverse = backward});
+  auto scanned = scan(step, start, stacks, {.reverse = backward, .label = context.node().text()});
   if (scanned) return LineOutput{scanned->results[0], scanned->carry};
   context.fail(scanned.error().code, scanned.error().message);
   return std::nullopt;
