@@ -77,9 +77,11 @@ struct Compiled {
 
 std::vector<LoopUse> loops_of(const Program& program) {
   std::vector<LoopUse> out;
+  const std::string prefix = program.name() + ".";
   for (const ScheduleFigures& part : program.schedule()) {
     if (part.repeat == 1) continue;  // values between loops
-    LoopUse& loop = out.emplace_back(LoopUse{part.name, part.repeat, part.dispatches.size(), 0});
+    const std::string name = part.name.starts_with(prefix) ? part.name.substr(prefix.size()) : part.name;
+    LoopUse& loop = out.emplace_back(LoopUse{name, part.repeat, part.dispatches.size(), 0});
     for (const DispatchFigures& dispatch : part.dispatches)
       for (const KernelFigures& kernel : dispatch.kernels)
         loop.bytes_moved += kernel.bytes_read + kernel.bytes_written;
@@ -246,7 +248,7 @@ void print_program(const Compiled& program, const std::string& device) {
       "of inputs and outputs\n",
       mib(stats.arena_bytes), mib(stats.unplanned_bytes), mib(stats.io_bytes));
   for (const LoopUse& loop : program.loops)
-    std::printf("  loop %-19s %s of %s, %.1f KiB read and written in each\n", loop.name.c_str(),
+    std::printf("  loop %s: %s of %s, %.1f KiB read and written in each\n", loop.name.c_str(),
                 amount(loop.turns, "turn").c_str(), amount(loop.dispatches, "dispatch").c_str(),
                 static_cast<double>(loop.bytes_moved) / 1024);
   if (program.loop_bytes > 0)
