@@ -198,7 +198,7 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
   for (const OperatorUse& use : operators)
     uses.push_back({{"name", use.name}, {"count", use.count}, {"supported", use.supported}});
   nlohmann::ordered_json bodies = nlohmann::ordered_json::array();
-  for (const BodyUse& body : bodies_of(model))
+  for (const onnx::BodyUse& body : onnx::bodies_of(model))
     bodies.push_back({{"path", body.path}, {"nodes", body.nodes}, {"missing", body.missing}});
   const nlohmann::ordered_json out = object_of(
       Member{"producer", model.producer}, Member{"ir_version", model.ir_version},
@@ -257,9 +257,9 @@ void print_program(const Compiled& program, const std::string& device) {
 }
 
 void print_bodies(const onnx::Model& model) {
-  const std::vector<BodyUse> bodies = bodies_of(model);
+  const std::vector<onnx::BodyUse> bodies = onnx::bodies_of(model);
   if (!bodies.empty()) std::printf("bodies\n");
-  for (const BodyUse& body : bodies) {
+  for (const onnx::BodyUse& body : bodies) {
     std::string missing;
     for (const std::string& name : body.missing)
       missing += (missing.empty() ? "   not supported: " : ", ") + name;
