@@ -17,10 +17,12 @@
 #include "compute/base/sha256.h"
 #include "compute/model/files/file.h"
 #include "tests/unit/model_data.h"
+#include "tests/unit/model_onnx_builder.h"
 
 namespace imprint {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -273,6 +275,26 @@ TEST_F(CommandLine, UsageErrorsHaveAStatusOfTheirOwn) {
   const Finished version = run("--version");
   EXPECT_EQ(version.status, 0);
   EXPECT_TRUE(version.text.starts_with("imprint "));
+}
+
+TEST_F(CommandLine, InspectsBodiesAndLoops) {
+  using test::OnnxBuilder;
+  OnnxBuilder body, builder;
+  body.input("sum", {"2"}).input("row", {"2"}).node("Add", {"sum", "row"}, {"next"});
+  body.node("Identity", {"next"}, {"out"}).output("next").output("out");
+  builder.input("first", {"2"}).input("rows", {"5", "2"});
+  builder.node("Scan", {"first", "rows"}, {"last", "all"},
+               {OnnxBuilder::number("num_scan_inputs", 1), OnnxBuilder::body("body", body)}, "sums");
+  builder.output("last").output("all");
+  ASSERT_TRUE(write_file_atomic(path("scan.onnx"), builder.bytes()).ok());
+  const Finished text = run("inspect " + path("scan.onnx"));
+  EXPECT_EQ(text.status, 0) << text.text;
+  EXPECT_THAT(text.text, HasSubstr("bodies\n  Scan 'sums', body: 2 nodes\n"));
+  EXPECT_THAT(text.text, ContainsRegex("loop Scan 'sums': 5 turns of [0-9]+ dispatch"));
+  EXPECT_THAT(text.text, HasSubstr(" from turn to turn\n"));
+  const Finished json = run("inspect --json " + path("scan.onnx"));
+  EXPECT_THAT(json.text, HasSubstr("\"turns\": 5"));
+  EXPECT_THAT(json.text, HasSubstr("\"path\": \"Scan 'sums', body\""));
 }
 
 TEST_F(CommandLine, InspectsAsTextAndJson) {

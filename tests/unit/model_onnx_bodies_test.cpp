@@ -102,7 +102,7 @@ TEST(OnnxBodies, RefusalsNameThePathOfTheirBody) {
 }
 
 TEST(OnnxBodies, AreListedWithWhatTheyLack) {
-  const std::vector<BodyUse> bodies = bodies_of(must_parse(nested(true)));
+  const std::vector<onnx::BodyUse> bodies = onnx::bodies_of(must_parse(nested(true)));
   ASSERT_EQ(bodies.size(), 3u);
   EXPECT_EQ(bodies[0].path, "Loop 'decode', body");
   EXPECT_EQ(bodies[0].nodes, 4u);
@@ -111,7 +111,7 @@ TEST(OnnxBodies, AreListedWithWhatTheyLack) {
   EXPECT_THAT(bodies[1].missing, ElementsAre("ImageDecoder"));
   EXPECT_EQ(bodies[2].path, "Loop 'decode', body: If 'pick', else_branch");
   EXPECT_TRUE(bodies[2].missing.empty());
-  EXPECT_EQ(bodies_of(must_parse(nested(true)), 2).size(), 2u);
+  EXPECT_EQ(onnx::bodies_of(must_parse(nested(true)), 2).size(), 2u);
 }
 
 // Adds `step`, which stands outside, to what it carries, and gives the turn's number as a result.

@@ -77,9 +77,11 @@ struct Compiled {
 
 std::vector<LoopUse> loops_of(const Program& program) {
   std::vector<LoopUse> out;
+  const std::string prefix = program.name() + ".";
   for (const ScheduleFigures& part : program.schedule()) {
     if (part.repeat == 1) continue;  // values between loops
-    LoopUse& loop = out.emplace_back(LoopUse{part.name, part.repeat, part.dispatches.size(), 0});
+    const std::string name = part.name.starts_with(prefix) ? part.name.substr(prefix.size()) : part.name;
+    LoopUse& loop = out.emplace_back(LoopUse{name, part.repeat, part.dispatches.size(), 0});
     for (const DispatchFigures& dispatch : part.dispatches)
       for (const KernelFigures& kernel : dispatch.kernels)
         loop.bytes_moved += kernel.bytes_read + kernel.bytes_written;
@@ -196,7 +198,7 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
   for (const OperatorUse& use : operators)
     uses.push_back({{"name", use.name}, {"count", use.count}, {"supported", use.supported}});
   nlohmann::ordered_json bodies = nlohmann::ordered_json::array();
-  for (const BodyUse& body : bodies_of(model))
+  for (const onnx::BodyUse& body : onnx::bodies_of(model))
     bodies.push_back({{"path", body.path}, {"nodes", body.nodes}, {"missing", body.missing}});
   const nlohmann::ordered_json out = object_of(
       Member{"producer", model.producer}, Member{"ir_version", model.ir_version},
@@ -246,7 +248,7 @@ void print_program(const Compiled& program, const std::string& device) {
       "of inputs and outputs\n",
       mib(stats.arena_bytes), mib(stats.unplanned_bytes), mib(stats.io_bytes));
   for (const LoopUse& loop : program.loops)
-    std::printf("  loop %-19s %s of %s, %.1f KiB read and written in each\n", loop.name.c_str(),
+    std::printf("  loop %s: %s of %s, %.1f KiB read and written in each\n", loop.name.c_str(),
                 amount(loop.turns, "turn").c_str(), amount(loop.dispatches, "dispatch").c_str(),
                 static_cast<double>(loop.bytes_moved) / 1024);
   if (program.loop_bytes > 0)
@@ -255,9 +257,9 @@ void print_program(const Compiled& program, const std::string& device) {
 }
 
 void print_bodies(const onnx::Model& model) {
-  const std::vector<BodyUse> bodies = bodies_of(model);
+  const std::vector<onnx::BodyUse> bodies = onnx::bodies_of(model);
   if (!bodies.empty()) std::printf("bodies\n");
-  for (const BodyUse& body : bodies) {
+  for (const onnx::BodyUse& body : bodies) {
     std::string missing;
     for (const std::string& name : body.missing)
       missing += (missing.empty() ? "   not supported: " : ", ") + name;

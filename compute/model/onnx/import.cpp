@@ -403,8 +403,8 @@ void count_operators(const onnx::Graph& graph, const FunctionNames& functions,
   }
 }
 
-BodyUse body_use(const std::string& path, const onnx::Graph& body, const FunctionNames& functions) {
-  BodyUse use{path.substr(0, path.size() - std::string_view(": ").size()), body.nodes.size(), {}};
+onnx::BodyUse body_use(const std::string& path, const onnx::Graph& body, const FunctionNames& functions) {
+  onnx::BodyUse use{path.substr(0, path.size() - std::string_view(": ").size()), body.nodes.size(), {}};
   std::set<std::string> missing;
   for (const onnx::Node& node : body.nodes)
     if (!is_supported(node, functions) && missing.size() < onnx::kMaxListed)
@@ -415,7 +415,7 @@ BodyUse body_use(const std::string& path, const onnx::Graph& body, const Functio
 
 // path: of the graph, for its bodies' own.
 void add_bodies(const onnx::Graph& graph, const std::string& path, const FunctionNames& functions,
-                std::size_t most, std::vector<BodyUse>& to) {
+                std::size_t most, std::vector<onnx::BodyUse>& to) {
   for (const onnx::Node& node : graph.nodes)
     for (const onnx::Attribute& attribute : node.attributes)
       for (const onnx::Graph& body : attribute.graphs) {
@@ -476,9 +476,9 @@ Result<std::map<std::string, Shape>> shapes_with_free_dimensions(const onnx::Mod
   return shapes;
 }
 
-std::vector<BodyUse> bodies_of(const onnx::Model& model, std::size_t most) {
+std::vector<onnx::BodyUse> onnx::bodies_of(const onnx::Model& model, std::size_t most) {
   const FunctionNames functions = functions_of(model);
-  std::vector<BodyUse> out;
+  std::vector<onnx::BodyUse> out;
   add_bodies(model.graph, "", functions, most, out);
   for (const onnx::Function& function : model.functions)
     add_bodies(function.graph, text("function ", clipped(function.name), ": "), functions, most, out);
