@@ -117,15 +117,6 @@ struct OperatorUse {
   std::uint64_t count = 0;
   bool supported = false;  // Imprint has it, though not every use of it
 };
-// A graph inside of a node: of If, Loop, Scan and SequenceMap.
-struct BodyUse {
-  std::string path;  // "Loop 'decode', body: If 'pick', then_branch"
-  std::uint64_t nodes = 0;
-  std::vector<std::string> missing;  // operators that Imprint lacks, each once; at most 64
-};
-// In the order of the file, the outer ones first; at most `most`.
-std::vector<BodyUse> bodies_of(const onnx::Model& model, std::size_t most = 64);
-
 // Operators of the graph, its subgraphs and the model's functions, by name.
 std::vector<OperatorUse> operators_of(const onnx::Model& model);
 
