@@ -197,16 +197,16 @@ Tensor no_form(Op op, const Tensor& x, std::string_view expected) {
 std::optional<Tensor> unary_of_words(Op op, const Int64& x) {
   switch (op) {
     case Op::abs:
-      return joined(abs(x));
+      return joined_words(abs(x));
     case Op::neg:
-      return joined(-x);
+      return joined_words(-x);
     case Op::sign: {
       const Tensor is_positive = cast(cast(x, DType::boolean), DType::int32);
       const Tensor sign = where(less(x.high, 0), -1, is_positive);
-      return joined({sign, shift_right(sign, 31)});
+      return joined_words({sign, shift_right(sign, 31)});
     }
     case Op::bit_not:
-      return joined({bit_not(x.low), bit_not(x.high)});
+      return joined_words({bit_not(x.low), bit_not(x.high)});
     default:
       return std::nullopt;
   }
@@ -272,7 +272,7 @@ Tensor element_by_element(Op op, std::span<const Tensor> inputs) {
                    text("found ", dtype_name(numbers.front().dtype()), " ", describe(numbers.front()),
                         " and ", dtype_name(numbers.back().dtype()), " ", describe(numbers.back()),
                         ", expected one dtype. Cast one of them first."));
-  if (op == Op::where) return joined(where(inputs[0], words_of(inputs[1]), words_of(inputs[2])));
+  if (op == Op::where) return joined_words(where(inputs[0], words_of(inputs[1]), words_of(inputs[2])));
   const Int64 x = words_of(inputs[0]);
   std::optional<Tensor> made;
   if (inputs.size() == 1) {
@@ -281,7 +281,7 @@ Tensor element_by_element(Op op, std::span<const Tensor> inputs) {
     const Int64 y = words_of(inputs[1]);
     made = compared_words(op, x, y);
     if (!made)
-      if (const std::optional<Int64> found = computed_words(op, x, y)) made = joined(*found);
+      if (const std::optional<Int64> found = computed_words(op, x, y)) made = joined_words(*found);
   }
   if (made) return *made;
   return no_form(op, inputs[0], dtypes_of(op).floats ? "float32" : dtypes_of(op).bools ? "bool" : "int32");
@@ -304,7 +304,7 @@ Tensor moved_words(Op op, std::span<const Tensor> inputs, const Attributes& attr
     of_low.floats = {static_cast<double>(word_of_full(attributes.floats[0], 0))};
     of_high.floats = {static_cast<double>(word_of_full(attributes.floats[0], 1))};
   }
-  return joined({make(op, low, std::move(of_low)), make(op, high, std::move(of_high))});
+  return joined_words({make(op, low, std::move(of_low)), make(op, high, std::move(of_high))});
 }
 
 // `add` adds up to kMostTerms words.
@@ -318,8 +318,8 @@ Tensor sum_of_words(const Tensor& x, const std::vector<std::int64_t>& axes) {
   std::int64_t terms = 1;
   for (const std::int64_t axis : axes) terms *= x.shape()[static_cast<int>(axis)];
   if (terms <= kMostTerms)
-    return joined(added_up(words_of(x),
-                           [&](const Tensor& word) { return make(Op::reduce_sum, {word}, {.ints = axes}); }));
+    return joined_words(added_up(
+        words_of(x), [&](const Tensor& word) { return make(Op::reduce_sum, {word}, {.ints = axes}); }));
   Tensor sum = x;
   if (axes.size() > 1) {
     for (const std::int64_t axis : axes) sum = sum_of_words(sum, {axis});
@@ -357,7 +357,7 @@ Tensor folded_words(Op op, const Tensor& x, const Attributes& attributes) {
       return sum_of_words(x, attributes.ints);
     case Op::reduce_max:
     case Op::reduce_min:
-      return joined(extreme_words(op, words_of(x), attributes));
+      return joined_words(extreme_words(op, words_of(x), attributes));
     case Op::argmax:
     case Op::argmin: {
       const Int64 words = words_of(x);
@@ -380,14 +380,14 @@ Tensor accumulated_words(Op op, std::span<const Tensor> inputs, const Attributes
                    text("found int64 ", describe(terms), ", expected at most 65536 terms along axis ",
                         attributes.ints[0], ". Add parts of it."));
   if (op == Op::cumsum)
-    return joined(
+    return joined_words(
         added_up(words_of(terms), [&](const Tensor& word) { return make(op, {word}, attributes); }));
   if (!is_int64(inputs[0]) || !is_int64(terms)) return element_by_element(op, std::vector{inputs[0], terms});
   const Int64 base = words_of(inputs[0]);
   const Tensor nothing = zeros_like(base.low);
-  return joined(base + added_up(words_of(terms), [&](const Tensor& word) {
-                  return make(op, {nothing, inputs[1], word}, attributes);
-                }));
+  return joined_words(base + added_up(words_of(terms), [&](const Tensor& word) {
+                        return make(op, {nothing, inputs[1], word}, attributes);
+                      }));
 }
 
 std::optional<Tensor> word_of(Op op, const Tensor& x) {
@@ -400,7 +400,7 @@ std::optional<Tensor> word_of(Op op, const Tensor& x) {
 
 Tensor converted_words(const Tensor& x, DType dtype) {
   if (dtype != DType::int64) return cast(words_of(x), dtype);
-  if (!is_int64(x)) return joined(int64_of(x));
+  if (!is_int64(x)) return joined_words(int64_of(x));
   // A copy.
   const Int64 words = words_of(x);
   return make(Op::int64_pair, {make(Op::cast, {words.low}, {.dtype = DType::int32}),
@@ -421,7 +421,7 @@ Shape shape_of_words(Shape shape) {
 
 Int64 words_of(const Tensor& x) { return {make(Op::int64_low, {x}), make(Op::int64_high, {x})}; }
 
-Tensor joined(const Int64& x) {
+Tensor joined_words(const Int64& x) {
   if (x.low.ok() && x.high.ok() && is_op(x.low, Op::int64_low) && is_op(x.high, Op::int64_high) &&
       x.low.node()->inputs[0] == x.high.node()->inputs[0])
     return Tensor(x.low.node()->inputs[0]);

@@ -19,7 +19,7 @@ struct Int64 {
 
 // The words of an int64 tensor, and back.
 Int64 words_of(const Tensor&);
-Tensor joined(const Int64&);
+Tensor joined_words(const Int64&);
 
 // int64 [...] in memory is int32 [..., 2], the low word first.
 Shape shape_of_words(Shape shape);

@@ -103,7 +103,7 @@ Tensor scatter(const Tensor& base, int axis, const Tensor& indices, const Tensor
       return bad_dtype(name, mode == Scatter::assign ? updates : base,
                        mode == Scatter::assign ? "int64" : "float32 or int32");
     const Int64 to = words_of(base), from = words_of(updates);
-    return joined(
+    return joined_words(
         {scatter(to.low, axis, indices, from.low, mode), scatter(to.high, axis, indices, from.high, mode)});
   }
   const Tensor like_add = checked(base, axis, indices, updates, name);
