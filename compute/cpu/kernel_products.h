@@ -129,15 +129,18 @@ inline void transpose_four(const float* from, std::int64_t stride, float* to, st
 
 // A copy of a panel with rows of `width` columns, padded with zeros.
 inline void copy_panel(const Matmul& m, const Panel& panel, float* to, std::int64_t width) {
-  constexpr std::int64_t kLine = 16, kLinesAhead = 2;
+  // Columns as far apart share so few sets of the first cache that their lines do not stay there: whole lines
+  // at a time, fetched ahead. Nearer ones only lose time by that.
+  constexpr std::int64_t kLine = 16, kLinesAhead = 2, kFarColumns = 512;
+  const bool is_far = m.b_column >= kFarColumns;
   std::int64_t row = 0;
   if (m.b_depth == 1 && m.b_column > 1 && panel.columns == width)  // a transposed matrix
     while (row + 4 <= panel.depth) {
-      // Whole lines: the lines of all columns do not stay in the first cache.
-      const std::int64_t rows = panel.depth - row < kLine ? 4 : kLine;
+      const std::int64_t rows = is_far && panel.depth - row >= kLine ? kLine : 4;
       for (std::int64_t column = 0; column < width; column += 4) {
         const float* const from = panel.elements + row + column * m.b_column;
-        for (std::int64_t i = 0; i < 4; ++i) __builtin_prefetch(from + kLinesAhead * kLine + i * m.b_column);
+        for (std::int64_t i = 0; i < 4 && is_far; ++i)
+          __builtin_prefetch(from + kLinesAhead * kLine + i * m.b_column);
         for (std::int64_t i = 0; i < rows; i += 4)
           transpose_four(from + i, m.b_column, to + i * width + column, width);
       }
@@ -158,7 +161,7 @@ inline void copy_panel(const Matmul& m, const Panel& panel, float* to, std::int6
 // Rows of b that are far apart share no pages, those at multiples of a kilobyte no cache, and those that
 // begin inside a cache line take two lines for each of their vectors: worth a copy where many rows of a use
 // it.
-inline bool is_far(const Matmul& m, std::int64_t width) {
+inline bool has_far_rows(const Matmul& m, std::int64_t width) {
   constexpr std::int64_t kLine = 16;
   return m.b_column == 1 && !m.b_rows &&
          (m.b_depth > 1024 || m.b_depth % 256 == 0 || m.b_depth % kLine != 0) && m.rows > 16 &&
@@ -189,7 +192,7 @@ inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t depth, std::
     copy_windows(m, k, n, panel, scratch, width);
   } else {
     panel.elements += k * m.b_depth + n * m.b_column;
-    if (m.b_column == 1 && panel.columns == width && !is_far(m, width)) return panel;
+    if (m.b_column == 1 && panel.columns == width && !has_far_rows(m, width)) return panel;
     copy_panel(m, panel, scratch, width);
   }
   panel.elements = scratch;
@@ -239,7 +242,7 @@ inline void blocks(const Matmul& m) {
     for (std::int64_t n = 0; n < m.columns;) {
       const std::int64_t begin = n;
       int count = 0;
-      if (is_far(m, kWidth)) {
+      if (has_far_rows(m, kWidth)) {
         const std::int64_t whole = (m.columns - n) / kWidth;
         count = static_cast<int>(whole < most ? whole : most);
         copy_panels<Vectors>(m, depth, m.b + k * m.b_depth + n, count, m.scratch);
