@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/graph/plan/fusion.h"
 #include "compute/graph/schedule/cost.h"
@@ -261,6 +263,25 @@ TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
   EXPECT_GT(product_stretches({1, 384, 1152, 8192}, options, Stretched::tiles), 1);
   options.fill_groups = 1;
   EXPECT_EQ(product_stretches(gradient, options, Stretched::tiles), 1);
+}
+
+// The norm of a gradient that is a sum of a few parts. With a workgroup of 256 for 16 weights, as a column
+// fold has them, most of it would be idle, 16,384 times.
+TEST(Product, NormsOfLargeGradientsHaveNoWorkgroupPerFewWeights) {
+  const Tensor x = input("x", {2048, 256}), slopes = input("slopes", {2048, 1024});
+  const Tensor gradient = matmul(transpose(x), slopes), norm = sqrt(sum(square(gradient)));
+  Graph graph = build_graph(std::vector{gradient / norm}).value();
+  FusionRequest request;
+  for (NodeIndex n = 0; n < graph.size(); ++n)
+    if (graph[n].op == Op::input) request.inputs.push_back(n);
+  request.outputs.push_back({graph.roots[0]});
+  FusionOptions options;
+  options.most_invocations = 1024;
+  options.region_shared_bytes = 49152;
+  const Schedule schedule = fuse(graph, request, options).value();
+  EXPECT_GT(std::ranges::count(schedule.tasks, TaskKind::product, &Task::kind), 0);
+  for (const Task& task : schedule.tasks)
+    if (task.kind == TaskKind::column_fold) EXPECT_LE(task.element_count, 1 << 16);
 }
 
 // Stretches of a convolution's terms leave no rest; many places need none.

@@ -12,6 +12,10 @@ namespace imprint::graph {
 namespace {
 
 constexpr std::size_t kMostTerms = 256;  // per sum; the same term may repeat
+// A workgroup of a column fold has this many lanes or more for each of its few outputs. They are idle in a
+// sum of fewer partial results, which costs more than to read the sums again where there are many: the
+// weights of large layers, whose gradients are sums of a few parts.
+constexpr std::int64_t kLanes = 16, kMostIdleOutputs = 1 << 16;
 
 class TailSplitter {
  public:
@@ -51,7 +55,7 @@ class TailSplitter {
       if (wildcard[at(i)]) continue;
       const bool is_leading =
           !node.ints.empty() && static_cast<std::size_t>(node.ints.back()) + 1 == node.ints.size();
-      if (node.kind() == OpKind::reduce && is_leading && folds_partials(node)) {
+      if (node.kind() == OpKind::reduce && is_leading && folds_partials(i)) {
         source_[at(i)] = i;
         continue;
       }
@@ -68,7 +72,9 @@ class TailSplitter {
     }
   }
 
-  bool folds_partials(const GraphNode& fold) const {
+  bool folds_partials(NodeIndex index) const {
+    const GraphNode& fold = graph_[index];
+    if (fold.element_count() > kMostIdleOutputs && fold_length(graph_, index) < kLanes) return false;
     return graph_[fold.inputs[0]].blocks > 0 ||
            (fold.op == Op::reduce_sum && wants_tiles(graph_, fold.inputs[0], options_));
   }
