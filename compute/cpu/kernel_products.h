@@ -127,26 +127,34 @@ inline void transpose_four(const float* from, std::int64_t stride, float* to, st
   for (int i = 0; i < 4; ++i) __builtin_memcpy(to + i * width, &rows[i], sizeof rows[i]);
 }
 
+// Rows of a panel of a transposed matrix, of which a line of each column at a time, fetched ahead: columns so
+// far apart share few sets of the first cache, and their lines do not stay there. Returns the rows copied.
+inline std::int64_t copy_lines(const Matmul& m, const Panel& panel, float* to, std::int64_t width) {
+  constexpr std::int64_t kLine = 16, kLinesAhead = 2;
+  std::int64_t row = 0;
+  for (; row + kLine <= panel.depth; row += kLine, to += kLine * width)
+    for (std::int64_t column = 0; column < width; column += 4) {
+      const float* const from = panel.elements + row + column * m.b_column;
+      for (std::int64_t i = 0; i < 4; ++i) __builtin_prefetch(from + kLinesAhead * kLine + i * m.b_column);
+      for (std::int64_t i = 0; i < kLine; i += 4)
+        transpose_four(from + i, m.b_column, to + i * width + column, width);
+    }
+  return row;
+}
+
 // A copy of a panel with rows of `width` columns, padded with zeros.
 inline void copy_panel(const Matmul& m, const Panel& panel, float* to, std::int64_t width) {
-  // Columns as far apart share so few sets of the first cache that their lines do not stay there: whole lines
-  // at a time, fetched ahead. Nearer ones only lose time by that.
-  constexpr std::int64_t kLine = 16, kLinesAhead = 2, kFarColumns = 512;
-  const bool is_far = m.b_column >= kFarColumns;
+  constexpr std::int64_t kFarColumns = 512;
   std::int64_t row = 0;
-  if (m.b_depth == 1 && m.b_column > 1 && panel.columns == width)  // a transposed matrix
-    while (row + 4 <= panel.depth) {
-      const std::int64_t rows = is_far && panel.depth - row >= kLine ? kLine : 4;
-      for (std::int64_t column = 0; column < width; column += 4) {
-        const float* const from = panel.elements + row + column * m.b_column;
-        for (std::int64_t i = 0; i < 4 && is_far; ++i)
-          __builtin_prefetch(from + kLinesAhead * kLine + i * m.b_column);
-        for (std::int64_t i = 0; i < rows; i += 4)
-          transpose_four(from + i, m.b_column, to + i * width + column, width);
-      }
-      row += rows;
-      to += rows * width;
+  if (m.b_depth == 1 && m.b_column > 1 && panel.columns == width) {  // a transposed matrix
+    if (m.b_column >= kFarColumns) {
+      row = copy_lines(m, panel, to, width);
+      to += row * width;
     }
+    for (; row + 4 <= panel.depth; row += 4, to += 4 * width)
+      for (std::int64_t column = 0; column < width; column += 4)
+        transpose_four(panel.elements + row + column * m.b_column, m.b_column, to + column, width);
+  }
   for (; row < panel.depth; ++row, to += width) {
     const float* from = panel.elements + row * m.b_depth;
     if (m.b_column == 1 && panel.columns == width) {
