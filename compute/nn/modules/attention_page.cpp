@@ -24,7 +24,8 @@ using Values = std::span<const Tensor>;
 constexpr std::int64_t kMostExtent = 128;
 // Kernels on matrix units have these: extents of a matrix, keys or queries per turn, subgroups of 16 rows.
 constexpr std::int64_t kMatrix = 16, kMatrixBlock = 32, kSubgroups = 4;
-// Fewer scores are ordinary operations. So are, of a smaller head with masks: tiles of it would be idle.
+// Fewer scores are ordinary operations, and so are heads with masks of fewer queries or keys, which would
+// leave most of a tile idle.
 constexpr std::int64_t kLeastScores = 1 << 17, kLeastMaskedSteps = 64;
 // Fewer scores of heads that are not narrow are stored without matrix units: with one more product to compute
 // them again, kernels of tiles are slower. Those of narrow heads take more time in memory than in products.

@@ -1,7 +1,8 @@
 #pragma once
 // Attention whose memory grows with the steps, not with their square. On a device kernels go through blocks
-// of keys and store no scores: on matrix units in programs of Precision::mixed16, else from 32 M scores on.
-// Device cpu and further derivatives run ordinary operations.
+// of keys and store no scores: on matrix units in programs of Precision::mixed16, else for narrow heads, and
+// for any heads from 32 M scores on, or 8 M if causal. Device cpu and further derivatives run ordinary
+// operations.
 
 #include <limits>
 
