@@ -103,7 +103,7 @@ struct PlaceRow {
   std::int64_t columns = 0;  // of the rows
 };
 
-// What becomes of a sum in the same pass. clamp: between numbers, neither of which is NaN, as
+// An operation on a sum in the same pass. clamp: between numbers, neither of which is NaN, as
 // minimum(maximum(x, low), high) has it.
 struct AfterSum {
   enum class Kind : std::uint8_t { none, relu, clamp };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "compute/base/large_pages.h"
 #include "compute/base/text.h"
 #include "compute/graph/schedule/cost.h"
 
@@ -409,6 +410,7 @@ std::optional<Strided> Lowering::constant_copy(const Strided& from, const Shape&
   constants_.insert(to.buffer);
   const std::uint64_t bytes = at(shape.element_count()) * sizeof(Word);
   executable_.constant_copies_.push_back(make_zeroed_bytes(bytes));
+  prefer_large_pages(executable_.constant_copies_.back().get(), bytes);
   executable_.constant_copy_bytes_ += bytes;
   executable_.buffers_.push_back(executable_.constant_copies_.back().get());
   const auto step = copy_step(from, row_major(to.buffer, from.shape));

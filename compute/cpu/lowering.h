@@ -169,7 +169,7 @@ class ChainBuilder {
   bool is_relu(graph::NodeIndex node) const;
   // A known number that is not NaN.
   std::optional<float> number_of(graph::NodeIndex node) const;
-  // What the node does with another value; that value becomes `of`.
+  // The operation that the node applies to another value, which becomes `of`.
   AfterSum after_sum(graph::NodeIndex node, graph::NodeIndex& of) const;
   // A sum with numbers that repeat along rows, as a bias does; nothing: another value.
   Result<std::optional<std::int32_t>> sum_with_numbers(graph::NodeIndex sum, const AfterSum& after);

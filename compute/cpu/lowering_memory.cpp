@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compute/base/large_pages.h"
 #include "compute/base/text.h"
 #include "compute/cpu/lowering.h"
 
@@ -197,6 +198,7 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
                       text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
                            memory_limit, ", which the memory cap leaves"));
   executable_.arena_ = make_zeroed_bytes(executable_.memory_bytes_);
+  prefer_large_pages(executable_.arena_.get(), executable_.memory_bytes_);
   std::byte* begin = executable_.arena_.get();
   begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
   executable_.workspace_ = begin;
