@@ -32,7 +32,7 @@ void load_block(const Instruction& load, CopyRun copy_run, const Word* from, std
 void add_numbers(const Instruction& add, const KernelSet& kernels, const float* numbers, std::int64_t begin,
                  std::int64_t length, const float* x, float* result) {
   each_run(add.loops, {begin, begin + length}, [&](const auto& offsets, std::int64_t count, const auto&) {
-    kernels.add_number(x, numbers[offsets[0]], add.relu, result, count);
+    kernels.add_number(x, numbers[offsets[0]], add.after, result, count);
     x += count;
     result += count;
   });
@@ -185,6 +185,13 @@ bool Chain::writes(std::int32_t buffer) const {
          std::ranges::any_of(block, [&](const Instruction& instruction) {
            return registers[at(instruction.result)].buffer == buffer;
          });
+}
+
+// Other parts of the step read its operands, and have not computed what is at other elements.
+bool Chain::can_follow(std::int32_t of, std::int64_t elements,
+                       std::initializer_list<std::int32_t> operands) const {
+  return count == elements && register_of(of) >= 0 && !loads(of) &&
+         std::ranges::none_of(operands, [&](std::int32_t buffer) { return buffer >= 0 && writes(buffer); });
 }
 
 bool Chain::reads(std::int32_t result) const {

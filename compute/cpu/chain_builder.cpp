@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "compute/base/text.h"
 #include "compute/cpu/lowering.h"
@@ -66,11 +67,12 @@ Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
     return generate(node);
   if (!is_elsewhere && entry.kind() == OpKind::elementwise) {
     Instruction instruction;
-    const bool relu = is_relu(node);
-    IMPRINT_ASSIGN(const auto sum, sum_with_numbers(relu ? entry.inputs[2] : node, relu));
+    NodeIndex of = node;
+    const AfterSum after = after_sum(node, of);
+    IMPRINT_ASSIGN(const auto sum, sum_with_numbers(of, after));
     if (sum) return *sum;
-    if (relu) {
-      IMPRINT_ASSIGN(instruction.operands[0], value(entry.inputs[2]));
+    if (after.kind == AfterSum::Kind::relu) {
+      IMPRINT_ASSIGN(instruction.operands[0], value(of));
       instruction.function = lowering_.kernels_.relu;
       return add(chain_.block, instruction);
     }
@@ -102,7 +104,37 @@ bool ChainBuilder::is_relu(NodeIndex node) const {
          is_zero(condition.inputs[1]) && is_zero(entry.inputs[1]);
 }
 
-Result<std::optional<std::int32_t>> ChainBuilder::sum_with_numbers(NodeIndex sum, bool relu) {
+std::optional<float> ChainBuilder::number_of(NodeIndex node) const {
+  const GraphNode& entry = lowering_.graph_[lowering_.graph_.without_views(node)];
+  if (entry.dtype != DType::float32 || entry.element_count() != 1) return {};
+  float number = 0;
+  if (entry.op == Op::full)
+    number = static_cast<float>(entry.floats[0]);
+  else if (entry.op == Op::constant)
+    std::memcpy(&number, entry.source->constant->bytes.data(), sizeof number);
+  else
+    return {};
+  return number == number ? std::optional(number) : std::nullopt;
+}
+
+AfterSum ChainBuilder::after_sum(NodeIndex node, NodeIndex& of) const {
+  const Graph& graph = lowering_.graph_;
+  if (is_relu(node)) {
+    of = graph[node].inputs[2];
+    return {AfterSum::Kind::relu};
+  }
+  if (graph[node].op != Op::minimum) return {};
+  const NodeIndex raised = graph[node].inputs[0];
+  if (graph[raised].op != Op::maximum || register_of_.contains(raised) || lowering_.in_memory(raised) ||
+      lowering_.computed_.contains(raised))
+    return {};
+  const auto low = number_of(graph[raised].inputs[1]), high = number_of(graph[node].inputs[1]);
+  if (!low || !high) return {};
+  of = graph[raised].inputs[0];
+  return {AfterSum::Kind::clamp, *low, *high};
+}
+
+Result<std::optional<std::int32_t>> ChainBuilder::sum_with_numbers(NodeIndex sum, const AfterSum& after) {
   constexpr std::int64_t kShortRun = 16;
   const GraphNode& entry = lowering_.graph_[sum];
   if (entry.op != Op::add || entry.dtype != DType::float32 || register_of_.contains(sum) ||
@@ -121,7 +153,7 @@ Result<std::optional<std::int32_t>> ChainBuilder::sum_with_numbers(NodeIndex sum
     IMPRINT_ASSIGN(instruction.operands[0], value(entry.inputs[1 - slot]));
     instruction.from = order.buffer;
     instruction.offset = order.offset;
-    instruction.relu = relu;
+    instruction.after = after;
     return std::optional(add(chain_.block, instruction));
   }
   return std::optional<std::int32_t>();

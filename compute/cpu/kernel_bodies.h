@@ -174,14 +174,23 @@ void choose(const void* condition, const void* a, const void* b, void* result, s
   IMPRINT_EACH_ELEMENT out[i] = chosen[i] ? x[i] : y[i];
 }
 
-void add_number(const float* x, float number, bool relu, float* result, std::int64_t count) {
-  if (relu)
-    map_one<float, float>(x, result, count, [=](float each) {
-      const float sum = each + number;
-      return sum <= 0.0f ? 0.0f : sum;
-    });
-  else
-    map_one<float, float>(x, result, count, [=](float each) { return each + number; });
+void add_number(const float* x, float number, const AfterSum& after, float* result, std::int64_t count) {
+  const float low = after.low, high = after.high;
+  switch (after.kind) {
+    case AfterSum::Kind::none:
+      return map_one<float, float>(x, result, count, [=](float each) { return each + number; });
+    case AfterSum::Kind::relu:
+      return map_one<float, float>(x, result, count, [=](float each) {
+        const float sum = each + number;
+        return sum <= 0.0f ? 0.0f : sum;
+      });
+    case AfterSum::Kind::clamp:
+      // As `larger` and `smaller` of limits that are numbers, in one instruction each.
+      return map_one<float, float>(x, result, count, [=](float each) {
+        const float sum = each + number, raised = low > sum ? low : sum;
+        return high < raised ? high : raised;
+      });
+  }
 }
 
 void find_relu(const void* a, const void*, const void*, void* result, std::int64_t count) {

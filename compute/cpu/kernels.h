@@ -103,6 +103,14 @@ struct PlaceRow {
   std::int64_t columns = 0;  // of the rows
 };
 
+// An operation on a sum in the same pass. clamp: between numbers, neither of which is NaN, as
+// minimum(maximum(x, low), high) has it.
+struct AfterSum {
+  enum class Kind : std::uint8_t { none, relu, clamp };
+  Kind kind = Kind::none;
+  float low = 0, high = 0;
+};
+
 struct KernelSet {
   const char* name;  // of the instruction set
   // operand: the dtype of the first operand; for where, of the branches. Null: no such kernel.
@@ -111,8 +119,8 @@ struct KernelSet {
   void (*matmul)(const Matmul& arguments);
   std::int64_t tile_rows;  // of matmul: a divisor of 24
   Elementwise relu;        // of floats: x <= 0 ? 0 : x, in one pass
-  // result[i] = x[i] + number, or its relu. The result may be x.
-  void (*add_number)(const float* x, float number, bool relu, float* result, std::int64_t count);
+  // result[i] = x[i] + number, and what is after it. The result may be x.
+  void (*add_number)(const float* x, float number, const AfterSum& after, float* result, std::int64_t count);
   CopyRun copy_run;
   void (*copy_rows)(const CopyRows& arguments);
   void (*window_fold)(const WindowFold& arguments);

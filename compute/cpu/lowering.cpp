@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "compute/base/large_pages.h"
 #include "compute/base/text.h"
 #include "compute/graph/schedule/cost.h"
 
@@ -240,15 +241,15 @@ Result<> Lowering::compute_product(NodeIndex node, std::int32_t into) {
       executable_.constant_copies_.resize(copies);  // it was made for this product
       forget(of_left);
     }
-    add_product(node, product_step(left, *windows, into, kernels_, options),
-                std::array{into, left.buffer, windows->matrices.buffer});
+    add_open(node, product_step(left, *windows, into, kernels_, options),
+             std::array{into, left.buffer, windows->matrices.buffer});
     return {};
   }
   IMPRINT_ASSIGN(const Strided right, find_right(of_right));
   auto whole = find_whole(of_right, right, false);
   if (!whole) whole = find_whole(of_left, left, true);
-  add_product(node, product_step(left, right, into, kernels_, product_options(node, std::move(whole))),
-              std::array{into, left.buffer, right.buffer});
+  add_open(node, product_step(left, right, into, kernels_, product_options(node, std::move(whole))),
+           std::array{into, left.buffer, right.buffer});
   return {};
 }
 
@@ -332,11 +333,9 @@ Result<bool> Lowering::compute_windows(NodeIndex node, std::int32_t into) {
   }
   const auto plan = plan_windows(fold, image, factors);
   if (!plan) return false;
-  workspace_ = std::max(workspace_, plan->scratch());
-  if (factors.buffer < 0)
-    add(window_step(*plan, kernels_, into), {image.buffer, into});
-  else
-    add(window_step(*plan, kernels_, into), {image.buffer, factors.buffer, into});
+  std::vector<std::int32_t> buffers{image.buffer, into};
+  if (factors.buffer >= 0) buffers.push_back(factors.buffer);
+  add_open(node, window_step(*plan, kernels_, into), buffers);
   return true;
 }
 
@@ -411,6 +410,7 @@ std::optional<Strided> Lowering::constant_copy(const Strided& from, const Shape&
   constants_.insert(to.buffer);
   const std::uint64_t bytes = at(shape.element_count()) * sizeof(Word);
   executable_.constant_copies_.push_back(make_zeroed_bytes(bytes));
+  prefer_large_pages(executable_.constant_copies_.back().get(), bytes);
   executable_.constant_copy_bytes_ += bytes;
   executable_.buffers_.push_back(executable_.constant_copies_.back().get());
   const auto step = copy_step(from, row_major(to.buffer, from.shape));

@@ -87,18 +87,17 @@ class Lowering {
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
-  void add_product(graph::NodeIndex node, std::unique_ptr<ProductStep> step,
-                   std::span<const std::int32_t> buffers);
+  void add_open(graph::NodeIndex node, std::unique_ptr<OpenStep> step, std::span<const std::int32_t> buffers);
   void add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers);
   void add_border(const graph::GraphNode& pad, std::unique_ptr<Step> step, std::int32_t into);
-  // A product that computes no chain yet.
-  struct OpenProduct {
-    ProductStep* step = nullptr;
+  // A step that computes no chain yet.
+  struct OpenResult {
+    OpenStep* step = nullptr;
     std::int32_t index = 0;  // of the step
     const graph::Task* task = nullptr;
     bool has_one_reader = false;
   };
-  bool can_move(const Chain& chain, const OpenProduct& product, std::span<const std::int32_t> buffers) const;
+  bool can_move(const Chain& chain, const OpenResult& open, std::span<const std::int32_t> buffers) const;
   void use_now(std::span<const std::int32_t> buffers);
   void use_at(std::span<const std::int32_t> buffers, std::int32_t step);
   // by_size: values of different sizes share no memory. keeps_borders: nor do values with different borders.
@@ -133,10 +132,10 @@ class Lowering {
   std::map<std::pair<graph::NodeIndex, bool>, std::shared_ptr<const WholeOperand>> whole_;
   std::unordered_map<graph::NodeIndex, std::shared_ptr<const PatchOperand>> patches_;  // by weights
   std::map<std::vector<std::int64_t>, std::int64_t> border_numbers_;
-  std::vector<SameStep*> borders_;                          // in the arena
-  std::int64_t workspace_ = kMatmulScratch;                 // elements
-  std::unordered_map<std::int32_t, OpenProduct> products_;  // by result
-  std::int32_t assembled_ = -1;                             // the buffer that concat writes, part by part
+  std::vector<SameStep*> borders_;                     // in the arena
+  std::int64_t workspace_ = kMatmulScratch;            // elements
+  std::unordered_map<std::int32_t, OpenResult> open_;  // by result
+  std::int32_t assembled_ = -1;                        // the buffer that concat writes, part by part
 };
 
 // Builds one chain: gets its inputs from the lowering and gives each value a register.
@@ -168,8 +167,12 @@ class ChainBuilder {
   Result<std::int32_t> compute(graph::NodeIndex node);
   Result<std::int32_t> generate(graph::NodeIndex node);
   bool is_relu(graph::NodeIndex node) const;
-  // A sum with numbers that repeat along rows, as a bias does; nothing: another value. relu: of the sum.
-  Result<std::optional<std::int32_t>> sum_with_numbers(graph::NodeIndex sum, bool relu);
+  // A known number that is not NaN.
+  std::optional<float> number_of(graph::NodeIndex node) const;
+  // The operation that the node applies to another value, which becomes `of`.
+  AfterSum after_sum(graph::NodeIndex node, graph::NodeIndex& of) const;
+  // A sum with numbers that repeat along rows, as a bias does; nothing: another value.
+  Result<std::optional<std::int32_t>> sum_with_numbers(graph::NodeIndex sum, const AfterSum& after);
   std::int32_t add(std::vector<Instruction>& to, Instruction instruction);
   void store_in_place();
   void place_registers(std::int32_t kept);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compute/base/large_pages.h"
 #include "compute/base/text.h"
 #include "compute/cpu/lowering.h"
 
@@ -85,49 +86,50 @@ void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buf
   use_now(buffers);
 }
 
-void Lowering::add_product(NodeIndex node, std::unique_ptr<ProductStep> step,
-                           std::span<const std::int32_t> buffers) {
+void Lowering::add_open(NodeIndex node, std::unique_ptr<OpenStep> step,
+                        std::span<const std::int32_t> buffers) {
   if (!step) return;
   const PlaceKind kind = schedule_.place[at(node)].kind;
   const bool has_one_reader =
       readers_[at(node)] >= 0 && (kind == PlaceKind::none || kind == PlaceKind::temporary);
   const auto index = static_cast<std::int32_t>(executable_.steps_.size());
-  products_.insert_or_assign(step->result(), OpenProduct{step.get(), index, task_, has_one_reader});
+  open_.insert_or_assign(step->result(), OpenResult{step.get(), index, task_, has_one_reader});
+  workspace_ = std::max(workspace_, step->scratch());
   add(std::move(step), buffers);
 }
 
-// The chain becomes a part of the product whose result it reads, if it can.
+// The chain becomes a part of the step whose result it reads, if it can.
 void Lowering::add(Chain chain, UsedPart used, std::span<const std::int32_t> buffers) {
   if (chain.count == 0) return;
   for (const Register& entry : chain.registers) {
-    const auto found = used.extent < 0 && entry.offset == 0 ? products_.find(entry.buffer) : products_.end();
-    if (found == products_.end()) continue;
-    const OpenProduct product = found->second;
+    const auto found = used.extent < 0 && entry.offset == 0 ? open_.find(entry.buffer) : open_.end();
+    if (found == open_.end()) continue;
+    const OpenResult open = found->second;
     const std::int32_t result = found->first;
-    if (!can_move(chain, product, buffers)) continue;
+    if (!can_move(chain, open, buffers)) continue;
     const std::int64_t scratch = chain.scratch;
-    if (!product.step->take(chain, product.has_one_reader, product.task != task_)) continue;
-    workspace_ = std::max(workspace_, product.step->scratch() + scratch);
-    use_at(buffers, product.index);
-    products_.erase(found);
-    if (product.step->result() != result || !product.step->stores_result())
+    if (!open.step->take(chain, open.has_one_reader, open.task != task_)) continue;
+    workspace_ = std::max(workspace_, open.step->scratch() + scratch);
+    use_at(buffers, open.index);
+    open_.erase(found);
+    if (open.step->result() != result || !open.step->stores_result())
       arena_[at(arena_index_[at(result)])].lifetime.bytes = 0;
     return;
   }
   add(std::make_unique<MapStep>(std::move(chain), used), buffers);
 }
 
-// Whether the chain may run with an earlier product. Steps between must not touch what it reads and writes,
-// except other parts of a value that is put together. If the product belongs to an earlier task, the chain
-// must not write what a host sees: other work may run between the tasks.
-bool Lowering::can_move(const Chain& chain, const OpenProduct& product,
+// Whether the chain may run with an earlier step. Steps between must not touch what it reads and writes,
+// except other parts of a value that is put together. If the step belongs to an earlier task, the chain must
+// not write what a host sees: other work may run between the tasks.
+bool Lowering::can_move(const Chain& chain, const OpenResult& open,
                         std::span<const std::int32_t> buffers) const {
-  const bool is_next = product.index + 1 == static_cast<std::int32_t>(executable_.steps_.size());
+  const bool is_next = open.index + 1 == static_cast<std::int32_t>(executable_.steps_.size());
   return std::ranges::all_of(buffers, [&](std::int32_t buffer) {
     const bool is_written = chain.writes(buffer), is_own = arena_index_[at(buffer)] >= 0;
-    if (is_next) return is_own || !is_written || product.task == task_;
+    if (is_next) return is_own || !is_written || open.task == task_;
     if (!is_own) return !is_written && constants_.contains(buffer);
-    return buffer == assembled_ || arena_[at(arena_index_[at(buffer)])].lifetime.last <= product.index;
+    return buffer == assembled_ || arena_[at(arena_index_[at(buffer)])].lifetime.last <= open.index;
   });
 }
 
@@ -196,6 +198,7 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
                       text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
                            memory_limit, ", which the memory cap leaves"));
   executable_.arena_ = make_zeroed_bytes(executable_.memory_bytes_);
+  prefer_large_pages(executable_.arena_.get(), executable_.memory_bytes_);
   std::byte* begin = executable_.arena_.get();
   begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
   executable_.workspace_ = begin;

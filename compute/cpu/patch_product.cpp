@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compute/base/large_pages.h"
 #include "compute/cpu/product_step.h"
 
 namespace imprint::cpu {
@@ -72,6 +73,8 @@ void PatchOperand::transform(const float* weights) {
     to[3 * step] = c;
   };
   const std::int64_t plane = weights_plane();
+  weights_.reserve(at(kValues * plane));
+  prefer_large_pages(weights_.data(), at(kValues * plane) * sizeof(float));
   weights_.resize(at(kValues * plane));
   for (std::int64_t row = 0; row < form_.rows; ++row)
     for (std::int64_t channel = 0; channel < form_.channels; ++channel) {

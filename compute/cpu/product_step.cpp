@@ -207,13 +207,10 @@ bool ProductStep::take(Chain& chain, bool is_last_reader, bool is_apart) {
   // Steps after the other task share elements: what threads write by columns would go from core to core.
   if (is_apart && product_.options.threads > 1 && !product_.options.patches && parts_.are_columns())
     return false;
-  if (chain_ || !uses_all || chain.count != matrices_ * one.rows * one.columns) return false;
+  if (chain_ || !uses_all) return false;
+  const std::int64_t elements = matrices_ * one.rows * one.columns;
+  if (!chain.can_follow(product_.into, elements, {product_.a.buffer, product_.b.buffer})) return false;
   const std::int32_t result = chain.register_of(product_.into);
-  if (result < 0) return false;
-  // Other parts of the product read its operands, and have not computed what is at other elements.
-  for (const std::int32_t buffer : {product_.a.buffer, product_.b.buffer})
-    if (chain.writes(buffer)) return false;
-  if (chain.loads(product_.into)) return false;
   chain.start_anywhere();
   const std::int32_t target = is_last_reader ? chain.overwrite(result) : -1;
   if (target >= 0) product_.into = target;

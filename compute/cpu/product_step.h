@@ -76,21 +76,17 @@ class ProductParts {
   std::int64_t unit_;  // of the columns: no part begins inside
 };
 
-class ProductStep : public Step {
+class ProductStep : public OpenStep {
  public:
   ProductStep(Product product, const KernelSet& kernels);
   std::int64_t part_count() const override { return parts_.count(); }
   std::int64_t work() const override;
   void run(const Memory& memory, Parts parts) const override;
 
-  std::int32_t result() const { return product_.into; }  // buffer
-  // False: pieces of the result stand in the workspace until the chain has read them.
-  bool stores_result() const { return piece_ == 0; }
-  std::int64_t scratch() const;  // elements, before that of a chain
-  // Computes the chain too, in a workspace after scratch(). False: the chain must be a step of its own.
-  // is_last_reader: no other step reads result(), which may then become a buffer of the chain. is_apart: the
-  // chain belongs to another task.
-  bool take(Chain& chain, bool is_last_reader, bool is_apart);
+  std::int32_t result() const override { return product_.into; }
+  bool stores_result() const override { return piece_ == 0; }
+  std::int64_t scratch() const override;
+  bool take(Chain& chain, bool is_last_reader, bool is_apart) override;
 
  private:
   template <class Use>

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -88,6 +89,22 @@ class Step {
   virtual void run(const Memory& memory, Parts parts) const = 0;
 };
 
+struct Chain;
+
+// Can compute the chain that reads its result too, piece by piece, while the piece is in the cache of the
+// thread that computed it.
+class OpenStep : public Step {
+ public:
+  virtual std::int32_t result() const = 0;  // buffer
+  // False: pieces of the result stand in the workspace until the chain has read them.
+  virtual bool stores_result() const { return true; }
+  virtual std::int64_t scratch() const = 0;  // elements, before that of a chain
+  // Computes the chain too, in a workspace after scratch(). False: the chain must be a step of its own.
+  // is_last_reader: no other step reads result(), which may then become a buffer of the chain. is_apart: the
+  // chain belongs to another task.
+  virtual bool take(Chain& chain, bool is_last_reader, bool is_apart) = 0;
+};
+
 // Writes the same in each run.
 class SameStep : public Step {
  public:
@@ -125,9 +142,9 @@ struct Instruction {
   // load, add_numbers: the buffer; uniform, permutation: the buffer of the generator
   std::int32_t from = -1;
   std::int64_t offset = 0;
-  Loops<1> loops;     // load; add_numbers: of the numbers, each of which is added to a run of the operand
-  bool relu = false;  // add_numbers
-  Word value = 0;     // fill
+  Loops<1> loops;  // load; add_numbers: of the numbers, each of which is added to a run of the operand
+  AfterSum after;  // add_numbers
+  Word value = 0;  // fill
   // iota: element i is i / stride % extent. permutation: extent of the last axis.
   std::int64_t stride = 1, extent = 1;
   std::uint32_t stream = 0;
@@ -160,6 +177,8 @@ struct Chain {
   std::int32_t register_of(std::int32_t buffer) const;  // that reads the buffer in place; -1: none
   bool loads(std::int32_t buffer) const;                // in another order, or again
   bool writes(std::int32_t buffer) const;
+  // Whether a step that computes `result` from these operands, part by part, can compute the chain with it.
+  bool can_follow(std::int32_t of, std::int64_t elements, std::initializer_list<std::int32_t> operands) const;
   bool reads(std::int32_t result) const;  // a register
   // Lets the register, which nothing reads afterwards, share the memory of a value that is computed in place.
   // -1: no value is. Otherwise the buffer.
@@ -220,13 +239,12 @@ struct WindowPlan {
   Loops<2> outer;  // over all other axes: the image and the factors
   std::int64_t rows = 1, columns = 1, height = 1, width = 1;  // of the positions, of the window
   std::int64_t row_stride = 1, column_stride = 1, row_dilation = 1, column_dilation = 1;
-  std::int64_t pitch = 1;        // elements of the image from row to row
-  std::int64_t scratch() const;  // elements of workspace
+  std::int64_t pitch = 1;  // elements of the image from row to row
 };
 // Nothing: the fold has another form.
 std::optional<WindowPlan> plan_windows(const graph::GraphNode& fold, const Strided& image,
                                        const Strided& factors);
-std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kernels, std::int32_t into);
+std::unique_ptr<OpenStep> window_step(const WindowPlan& plan, const KernelSet& kernels, std::int32_t into);
 
 // ---- steps on whole values; operands are row-major unless passed as Strided ----
 

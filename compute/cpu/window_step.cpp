@@ -18,13 +18,18 @@ constexpr std::int64_t kRoundUp = 64;  // a fold reads no further than its last 
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// Rows of the image that the windows of `rows` rows of positions read.
+std::int64_t image_rows(const WindowPlan& plan, std::int64_t rows) {
+  return (rows - 1) * plan.row_stride + (plan.height - 1) * plan.row_dilation + 1;
+}
+
 // The image in phases: [row phase][column phase][rows][columns].
 struct Phases {
   std::int64_t rows, columns, rows_of_phase, pitch;
   bool in_place;  // strides of 1: the image itself
 
   explicit Phases(const WindowPlan& plan)
-      : rows((plan.rows - 1) * plan.row_stride + (plan.height - 1) * plan.row_dilation + 1),
+      : rows(image_rows(plan, plan.rows)),
         columns((plan.columns - 1) * plan.column_stride + (plan.width - 1) * plan.column_dilation + 1),
         rows_of_phase(quotient_up(rows, plan.row_stride)),
         pitch(quotient_up(columns, plan.column_stride)),
@@ -36,14 +41,32 @@ struct Phases {
   }
 };
 
+// Elements of workspace.
+std::int64_t scratch_of(const WindowPlan& plan) {
+  const Phases phases(plan);
+  return plan.height * plan.width + phases.elements(plan) + plan.rows * phases.pitch + kRoundUp;
+}
+
+// The first rows of a large image, of which each part stays in the first cache while it is read.
+WindowPlan band_of(const WindowPlan& plan) {
+  constexpr std::int64_t kNear = 4096, kLeastRows = 4;  // elements, rows
+  const std::int64_t window = image_rows(plan, 1),
+                     least = std::max(kLeastRows, quotient_up(2 * window, plan.row_stride)),
+                     fit = (kNear / plan.pitch - window) / plan.row_stride + 1;
+  WindowPlan band = plan;
+  band.rows = std::min(plan.rows, std::max(least, fit));
+  return band;
+}
+
+// The first `rows` rows of the image.
 void split(const WindowPlan& plan, const Phases& phases, const KernelSet& kernels, const float* image,
-           float* to) {
-  for (std::int64_t row = 0; row < std::min(plan.row_stride, phases.rows); ++row)
+           std::int64_t rows, float* to) {
+  for (std::int64_t row = 0; row < std::min(plan.row_stride, rows); ++row)
     for (std::int64_t column = 0; column < std::min(plan.column_stride, phases.columns); ++column) {
       const std::int64_t plane = row * plan.column_stride + column;
       kernels.copy_rows({image + row * plan.pitch + column, plan.pitch * plan.row_stride, plan.column_stride,
                          to + plane * phases.rows_of_phase * phases.pitch, phases.pitch,
-                         quotient_up(phases.rows - row, plan.row_stride),
+                         quotient_up(rows - row, plan.row_stride),
                          quotient_up(phases.columns - column, plan.column_stride)});
     }
 }
@@ -60,10 +83,15 @@ std::vector<std::int64_t> offsets_of(const WindowPlan& plan, const Phases& phase
   return offsets;
 }
 
-class WindowStep : public Step {
+class WindowStep : public OpenStep {
  public:
   WindowStep(const WindowPlan& plan, const KernelSet& kernels, std::int32_t into)
-      : plan_(plan), phases_(plan), kernels_(kernels), into_(into), offsets_(offsets_of(plan, phases_)) {
+      : plan_(plan),
+        band_(band_of(plan)),
+        phases_(band_),
+        kernels_(kernels),
+        into_(into),
+        offsets_(offsets_of(band_, phases_)) {
     const int rank = plan.image.shape.rank();
     if (plan.factors.buffer < 0) return;
     // The window's axes are the last ones; one of extent 1 has no stride.
@@ -75,44 +103,91 @@ class WindowStep : public Step {
 
   std::int64_t part_count() const override { return images(); }
   std::int64_t work() const override {
-    return images() * plan_.rows * plan_.columns * static_cast<std::int64_t>(offsets_.size());
+    return images() * size() * static_cast<std::int64_t>(offsets_.size()) + (chain_ ? chain_->work() : 0);
+  }
+  std::int32_t result() const override { return into_; }
+  std::int64_t scratch() const override {  // in whole cache lines
+    constexpr std::int64_t kLine = 16;
+    return quotient_up(scratch_of(band_), kLine) * kLine;
+  }
+
+  bool take(Chain& chain, bool is_last_reader, bool /*is_apart*/) override {
+    if (chain_ || !chain.can_follow(into_, images() * size(), {plan_.image.buffer, plan_.factors.buffer}))
+      return false;
+    const std::int32_t result = chain.register_of(into_);
+    chain.start_anywhere();
+    const std::int32_t target = is_last_reader ? chain.overwrite(result) : -1;
+    if (target >= 0) into_ = target;
+    chain_ = std::move(chain);
+    return true;
   }
 
   void run(const Memory& memory, Parts parts) const override {
-    float* workspace = reinterpret_cast<float*>(memory.workspace);
-    float* factors = workspace;
-    float* split_image = factors + factor_offsets_.size();
-    float* folded = split_image + phases_.elements(plan_);
-    const std::int64_t size = plan_.rows * plan_.columns;
-    float* result = memory.data<float>(into_, parts.begin * size);
-    const bool dense = phases_.pitch == plan_.columns;
-    WindowFold fold{.offsets = offsets_.data(),
-                    .factors = factor_offsets_.empty() ? nullptr : factors,
-                    .terms = static_cast<std::int64_t>(offsets_.size()),
-                    .count = (plan_.rows - 1) * phases_.pitch + plan_.columns,
-                    .largest = plan_.largest};
+    constexpr std::int64_t kNear = 4096;  // elements of the result until the chain reads them
+    Memory after = memory;
+    after.workspace += at(scratch()) * sizeof(float);
+    if (chain_) chain_->prepare(after);
+    float* const factors = reinterpret_cast<float*>(memory.workspace);
+    float* const scratch = factors + factor_offsets_.size();
+    float* result = memory.data<float>(into_, parts.begin * size());
     Walk<2> walk(plan_.outer);
     walk.seek(parts.begin);
     const std::int64_t inner = plan_.outer.extents[walk.inner()];
-    for (std::int64_t image = parts.begin; image < parts.end; ++image, result += size) {
+    std::int64_t open = parts.begin;
+    for (std::int64_t image = parts.begin; image < parts.end; ++image, result += size()) {
       const std::int64_t position = image % inner;
       if (image > parts.begin && position == 0) walk.next();
       const auto offset = [&](std::size_t n) {
         return walk.offsets[n] + position * plan_.outer.strides[n][walk.inner()];
       };
-      fold.elements = memory.data<const float>(plan_.image.buffer, plan_.image.offset + offset(0));
-      if (fold.factors) {
+      if (!factor_offsets_.empty()) {
         const float* from = memory.data<const float>(plan_.factors.buffer, plan_.factors.offset + offset(1));
         for (std::size_t t = 0; t < factor_offsets_.size(); ++t) factors[t] = from[factor_offsets_[t]];
       }
+      const float* const from = memory.data<const float>(plan_.image.buffer, plan_.image.offset + offset(0));
+      const bool is_last = position + 1 == inner || image + 1 == parts.end;
+      fold(from, is_last ? nullptr : from + plan_.outer.strides[0][walk.inner()], factors, scratch, result);
+      if (!chain_ || ((image + 1 - open) * size() < kNear && image + 1 < parts.end)) continue;
+      chain_->run(after, {open * size(), (image + 1) * size()});
+      open = image + 1;
+    }
+  }
+
+ private:
+  std::int64_t size() const { return plan_.rows * plan_.columns; }
+
+  // Another thread, or a step long before, may have computed the image.
+  void fetch(const float* image, std::int64_t row) const {
+    constexpr std::int64_t kLine = 16;
+    const float* const band = image + row * plan_.row_stride * plan_.pitch;
+    const std::int64_t elements = image_rows(plan_, std::min(band_.rows, plan_.rows - row)) * plan_.pitch;
+    for (std::int64_t i = 0; i < elements; i += kLine) __builtin_prefetch(band + i);
+  }
+
+  // next: the image after it, or null.
+  void fold(const float* image, const float* next, const float* factors, float* split_image,
+            float* result) const {
+    float* const folded = split_image + phases_.elements(band_);
+    const bool dense = phases_.pitch == plan_.columns;
+    WindowFold fold{.offsets = offsets_.data(),
+                    .factors = factor_offsets_.empty() ? nullptr : factors,
+                    .terms = static_cast<std::int64_t>(offsets_.size()),
+                    .largest = plan_.largest};
+    for (std::int64_t row = 0; row < plan_.rows; row += band_.rows, result += band_.rows * plan_.columns) {
+      const std::int64_t rows = std::min(band_.rows, plan_.rows - row);
+      fold.elements = image + row * plan_.row_stride * plan_.pitch;
+      if (row + rows < plan_.rows)
+        fetch(image, row + rows);
+      else if (next)
+        fetch(next, 0);
       if (!phases_.in_place) {
-        split(plan_, phases_, kernels_, fold.elements, split_image);
+        split(band_, phases_, kernels_, fold.elements, image_rows(plan_, rows), split_image);
         fold.elements = split_image;
       }
+      fold.count = (rows - 1) * phases_.pitch + plan_.columns;
       fold.result = dense ? result : folded;
       kernels_.window_fold(fold);
-      if (!dense)
-        kernels_.copy_rows({folded, phases_.pitch, 1, result, plan_.columns, plan_.rows, plan_.columns});
+      if (!dense) kernels_.copy_rows({folded, phases_.pitch, 1, result, plan_.columns, rows, plan_.columns});
     }
   }
 
@@ -131,12 +206,12 @@ class WindowStep : public Step {
     return axis;
   }
 
- private:
-  WindowPlan plan_;
-  Phases phases_;
+  WindowPlan plan_, band_;  // of an image, and of the rows that are computed together
+  Phases phases_;           // of the band
   const KernelSet& kernels_;
   std::int32_t into_;
   std::vector<std::int64_t> offsets_, factor_offsets_;
+  std::optional<Chain> chain_;
 };
 
 // The axes before the first padded one are images, which lie one after the other. The border is all that is
@@ -205,11 +280,6 @@ struct Axis {
 
 }  // namespace
 
-std::int64_t WindowPlan::scratch() const {
-  const Phases phases(*this);
-  return height * width + phases.elements(*this) + rows * phases.pitch + kRoundUp;
-}
-
 std::optional<WindowPlan> plan_windows(const GraphNode& fold, const Strided& image, const Strided& factors) {
   const auto folds = [&](int axis) { return std::ranges::find(fold.ints, axis) != fold.ints.end(); };
   std::vector<Axis> window, positions;
@@ -259,10 +329,10 @@ std::optional<WindowPlan> plan_windows(const GraphNode& fold, const Strided& ima
   }
   plan.outer = loops_over<2>(outer, {of_image, of_factors});
   constexpr std::int64_t kMostScratch = std::int64_t{1} << 20;  // elements
-  return plan.scratch() <= kMostScratch ? std::optional(plan) : std::nullopt;
+  return scratch_of(plan) <= kMostScratch ? std::optional(plan) : std::nullopt;
 }
 
-std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kernels, std::int32_t into) {
+std::unique_ptr<OpenStep> window_step(const WindowPlan& plan, const KernelSet& kernels, std::int32_t into) {
   return std::make_unique<WindowStep>(plan, kernels, into);
 }
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/base/at.h"
@@ -111,6 +112,32 @@ TEST(CpuKernels, EveryInstructionSetGivesTheSameBits) {
             << op_info(op).name << " of " << count;
     }
   }
+}
+
+// Sums between bounds have the bits of the operations one by one, for NaN and zeros of both signs too.
+TEST(CpuKernels, SumsBetweenBoundsAreThoseOfMinimumAndMaximum) {
+  std::vector<float> sums = floats_of_all_kinds(4);
+  sums.insert(sums.end(), {0.0f, -0.0f, 6.0f, -6.0f});
+  const auto count = static_cast<std::int64_t>(sums.size());
+  const auto apply = [&](Op op, std::vector<float>& values, float number) {
+    const std::vector<float> numbers(values.size(), number);
+    kBaselineKernels.elementwise(op, DType::float32, DType::float32)(values.data(), numbers.data(), nullptr,
+                                                                     values.data(), count);
+  };
+  for (const auto& [low, high] : {std::pair{0.0f, 6.0f}, {-0.0f, 0.0f}, {-6.0f, 0.0f}, {2.0f, 1.0f}})
+    for (const float number : {0.0f, -0.0f, 0.5f}) {
+      std::vector<float> expected = sums;
+      apply(Op::add, expected, number);
+      apply(Op::maximum, expected, low);
+      apply(Op::minimum, expected, high);
+      for (const KernelSet* set : sets_of_this_cpu()) {
+        std::vector<float> result(sums.size());
+        set->add_number(sums.data(), number, {AfterSum::Kind::clamp, low, high}, result.data(), count);
+        EXPECT_EQ(normalised(bits_of(result.data(), result.size())),
+                  normalised(bits_of(expected.data(), expected.size())))
+            << set->name << " between " << low << " and " << high;
+      }
+    }
 }
 
 TEST(CpuKernels, WindowsAreTheSameBits) {

@@ -45,28 +45,52 @@ void expect_as_oracle(const Tensor& x, const std::vector<float>& values, const s
   }
 }
 
+void expect_windows(std::int64_t height, std::int64_t width, std::int64_t stride, std::int64_t dilation,
+                    std::int64_t padding) {
+  const Tensor x = input("x", {kBatch, kChannels, height, width});
+  const PerAxis strides{stride, 4 - stride, 1}, dilations{dilation, 1, 1}, pads{padding, padding, 0};
+  const PoolOptions pool{.size = {2, 3, 1}, .stride = strides, .padding = pads, .dilation = dilations};
+  const Tensor weight = Tensor::from(noise(kChannels * 9, 5), {kChannels, 1, 3, 3});
+  const Tensor depthwise = convolution(
+      x, weight, Tensor(), {.stride = strides, .padding = pads, .dilation = dilations, .groups = kChannels});
+  expect_as_oracle(x, noise(x.shape().element_count(), 1), {max_pool(x, pool), avg_pool(x, pool), depthwise},
+                   std::to_string(height) + " x " + std::to_string(width) + ", stride " +
+                       std::to_string(stride) + ", dilation " + std::to_string(dilation) + ", padding " +
+                       std::to_string(padding) + ":");
+}
+
 // Odd sizes, so that rows end inside of vectors, and images that are one window.
 TEST(CpuWindows, AgreeWithTheOracleForEveryStrideAndDilation) {
   for (const std::int64_t height : {5, 9, 17})
     for (const std::int64_t width : {5, 8, 37})
       for (const std::int64_t stride : {1, 2, 3})
         for (const std::int64_t dilation : {1, 2})
-          for (const std::int64_t padding : {0, 1}) {
-            const Tensor x = input("x", {kBatch, kChannels, height, width});
-            const PerAxis strides{stride, 4 - stride, 1}, dilations{dilation, 1, 1},
-                pads{padding, padding, 0};
-            const PoolOptions pool{
-                .size = {2, 3, 1}, .stride = strides, .padding = pads, .dilation = dilations};
-            const Tensor weight = Tensor::from(noise(kChannels * 9, 5), {kChannels, 1, 3, 3});
-            const Tensor depthwise =
-                convolution(x, weight, Tensor(),
-                            {.stride = strides, .padding = pads, .dilation = dilations, .groups = kChannels});
-            expect_as_oracle(x, noise(x.shape().element_count(), 1),
-                             {max_pool(x, pool), avg_pool(x, pool), depthwise},
-                             std::to_string(height) + " x " + std::to_string(width) + ", stride " +
-                                 std::to_string(stride) + ", dilation " + std::to_string(dilation) +
-                                 ", padding " + std::to_string(padding) + ":");
-          }
+          for (const std::int64_t padding : {0, 1}) expect_windows(height, width, stride, dilation, padding);
+}
+
+// Images that are computed in bands of rows, the last of which is lower.
+TEST(CpuWindows, OfLargeImagesAgreeWithTheOracle) {
+  for (const std::int64_t stride : {1, 2, 3})
+    for (const std::int64_t dilation : {1, 2}) expect_windows(87, 103, stride, dilation, 1);
+}
+
+// A bias and bounds are computed with the windows, image by image.
+TEST(CpuWindows, ComputeWhatReadsThem) {
+  const Tensor weight = Tensor::from(noise(kChannels * 9, 5), {kChannels, 1, 3, 3}),
+               bias = Tensor::from(noise(kChannels, 2), {kChannels});
+  for (const std::int64_t size : {7, 87}) {
+    const Tensor x = input("x", {kBatch, kChannels, size, size});
+    const ConvolutionOptions options{.stride = 2, .groups = kChannels};
+    const Tensor sum = convolution(x, weight, bias, options), alone = convolution(x, weight, {}, options),
+                 bounded = minimum(maximum(sum, -0.5f), 0.75f);
+    for (const std::vector<Tensor>& results : {std::vector{bounded}, std::vector{relu(sum)},
+                                               std::vector{bounded, sum}, std::vector{alone, tanh(alone)}})
+      expect_as_oracle(x, noise(x.shape().element_count(), 1), results, std::to_string(size) + ":");
+    const auto runtime = Runtime::create_on_cpu();
+    const auto program = Program::compile(*runtime, {.name = "windows", .inputs = {x}, .outputs = {bounded}});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    EXPECT_NE(program->explain().find(" of 1 steps"), std::string::npos) << program->explain();
+  }
 }
 
 // Axes of one place, lines, and windows of one column.

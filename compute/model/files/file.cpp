@@ -11,6 +11,7 @@
 #include <new>
 #include <system_error>
 
+#include "compute/base/large_pages.h"
 #include "compute/base/text.h"
 
 #if defined(_WIN32)
@@ -183,6 +184,8 @@ Result<std::vector<std::byte>> FileReader::read(std::uint64_t offset, std::uint6
                                                     length, " from byte ", offset, " on"));
   std::vector<std::byte> bytes;
   try {
+    bytes.reserve(static_cast<std::size_t>(length));
+    prefer_large_pages(bytes.data(), bytes.capacity());  // weights stay here
     bytes.resize(static_cast<std::size_t>(length));
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::out_of_host_memory,
