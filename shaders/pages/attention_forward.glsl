@@ -106,5 +106,5 @@ void imp_page(int group) {
 #endif
     total[i] = 1.0 / total[i];
   }
-  STORE_ROWS(imp_store_0, base, first_query, QUERIES, total[i], result)
+  STORE_ROWS(0, head, HEADS_OF_ONE, first_query, QUERIES, total[i], result)
 }

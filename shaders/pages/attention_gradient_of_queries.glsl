@@ -71,5 +71,5 @@ void imp_page(int group) {
     SCORE_PRODUCTS(result, kSecond, kFirst, kTurned)
     barrier();
   }
-  STORE_ROWS(imp_store_0, base, first_query, QUERIES, SCALE, result)
+  STORE_ROWS(0, head, HEADS_OF_ONE, first_query, QUERIES, SCALE, result)
 }

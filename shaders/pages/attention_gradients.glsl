@@ -126,9 +126,9 @@ void imp_page(int group) {
       }
     }
     if (of_values) {
-      STORE_ROWS(imp_store_1, key_base, first_key, KEYS, 1.0, result)
+      STORE_ROWS(1, key_head, HEADS_OF_ONE / SHARED, first_key, KEYS, 1.0, result)
     } else {
-      STORE_ROWS(imp_store_0, key_base, first_key, KEYS, SCALE, result)
+      STORE_ROWS(0, key_head, HEADS_OF_ONE / SHARED, first_key, KEYS, SCALE, result)
     }
   }
 }

@@ -69,8 +69,19 @@ void subgroup_fence() {
   controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease);
 }
 
-// Stores the subgroup's rows of a result.
-#define STORE_OWN(store, sums, base, first, count)                                           \
+// Where row 0 of a head's results begins, and elements between two rows. Results are [batch, heads, steps,
+// extent], or BY_STEPS [batch, steps, parts, heads, extent], as products read them.
+#if BY_STEPS == 1
+int result_of(int head, int heads, int steps, int parts, int part) {
+  return ((head / heads * steps * parts + part) * heads + head % heads) * EXTENT;
+}
+#define ROWS_APART(heads, parts) ((heads) * (parts)*EXTENT)
+#else
+int result_of(int head, int heads, int steps, int parts, int part) { return head * steps * EXTENT; }
+#define ROWS_APART(heads, parts) EXTENT
+#endif
+// Stores the subgroup's rows from `first`, of `count`. apart: elements between two rows.
+#define STORE_OWN(store, sums, start, apart, first, count)                                   \
   [[unroll]] for (int part = 0; part < kParts; ++part) {                                     \
     subgroup_fence();                                                                        \
     MATRIX_STORE(sums[part], scratch, mine, kScratch);                                       \
@@ -78,7 +89,7 @@ void subgroup_fence() {
     [[unroll]] for (int n = 0; n < 8; ++n) {                                                 \
       int at = n * 32 + own, row = (first) + at / 16, column = at % 16;                      \
       if (row < (count) && (16 * kParts == EXTENT || 16 * part + column < EXTENT))           \
-        store(((base) + row) * EXTENT + 16 * part + column,                                  \
+        store((start) + row * (apart) + 16 * part + column,                                  \
               uintBitsToFloat(scratch[mine + at / 16 * kScratch + column / 4][column % 4])); \
     }                                                                                        \
   }

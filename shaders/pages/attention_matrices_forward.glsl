@@ -122,5 +122,6 @@ void imp_page(int group) {
     EACH(i) found[i] /= total[i];
     result[part] = found;
   }
-  STORE_OWN(imp_store_0, result, base, own_query, QUERIES)
+  int start = result_of(head, HEADS_OF_ONE, QUERIES, 1, 0);
+  STORE_OWN(imp_store_0, result, start, ROWS_APART(HEADS_OF_ONE, 1), own_query, QUERIES)
 }

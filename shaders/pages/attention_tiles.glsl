@@ -124,15 +124,34 @@ const int kAtOnce = 4;
   [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kAcross; ++j) \
       [[unroll]] for (int c = 0; c < 4; ++c)
 
-#define STORE_ROWS(store, base, first, count, factors, sums)                                            \
-  [[unroll]] for (int i = 0; i < 4; ++i) if ((first) + 4 * y + i < (count)) {                           \
-    int row_at = ((base) + (first) + 4 * y + i) * EXTENT;                                               \
-    [[unroll]] for (int p = 0; p < kParts; ++p) {                                                       \
-      vec4 found = sums[i * kParts + p] * factors;                                                      \
-      [[unroll]] for (int c = 0; c < 4; ++c) if (4 * COLUMNS == EXTENT || 4 * (x + 8 * p) + c < EXTENT) \
-          store(row_at + 4 * (x + 8 * p) + c, found[c]);                                                \
-    }                                                                                                   \
+// Where row 0 of a head's results begins, and elements between two rows. Results are [batch, heads, steps,
+// extent], or BY_STEPS [batch, steps, heads, extent], as products read them.
+#if BY_STEPS == 1
+int result_of(int head, int heads, int steps) {
+  return (head / heads * steps * heads + head % heads) * EXTENT;
+}
+#define ROWS_APART(heads) ((heads)*EXTENT)
+#else
+int result_of(int head, int heads, int steps) { return head * steps * EXTENT; }
+#define ROWS_APART(heads) EXTENT
+#endif
+// Results of `heads` heads, of output k.
+#define STORE_ROWS(k, head, heads, first, count, factors, sums)                             \
+  [[unroll]] for (int i = 0; i < 4; ++i) if ((first) + 4 * y + i < (count)) {               \
+    int row_at = result_of(head, heads, count) + ((first) + 4 * y + i) * ROWS_APART(heads); \
+    [[unroll]] for (int p = 0; p < kParts; ++p) {                                           \
+      vec4 found = sums[i * kParts + p] * factors;                                          \
+      STORE_FOUR(k, row_at, 4 * (x + 8 * p), found)                                         \
+    }                                                                                       \
   }
+#if EXTENT % 4 == 0
+#define STORE_FOUR(k, row_at, column, found) \
+  if (4 * COLUMNS == EXTENT || (column) < EXTENT) imp_keep_four_##k(((row_at) + (column)) / 4, found);
+#else
+#define STORE_FOUR(k, row_at, column, found)                        \
+  [[unroll]] for (int c = 0; c < 4; ++c) if ((column) + c < EXTENT) \
+      imp_store_##k((row_at) + (column) + c, found[c]);
+#endif
 
 bool sees(int query, int key) {
   return key < KEYS && query < QUERIES && (CAUSAL == 0 || key <= query + KEYS - QUERIES);

@@ -1,7 +1,8 @@
 // Combines the updates of each row with its base, in the order of the updates, without sorting them: each
 // workgroup looks through the rows of all updates. Inputs: base [ROWS, WIDTH], updates [UPDATES, WIDTH], and
-// the row of each update; one outside is dropped. A workgroup takes HERE rows, with LANES invocations each.
-// All of them share a row of many updates. The text before defines VALUE, START and combine(before, after).
+// the row of each update; one outside is dropped. A workgroup takes HERE rows. It has SLICES >= HERE sets of
+// LANES invocations, one for each row. All of them share a row of many updates. The text before defines
+// VALUE, START and combine(before, after).
 
 const int kMany = 24;   // updates of a row that all invocations share
 const int kAtOnce = 8;  // columns of an invocation whose loads overlap
@@ -11,7 +12,7 @@ const int kGroupsOfWords = (kWords + 31) / 32;
 shared uint chosen[HERE * kWords];          // a bit per update, for each row
 shared uint filled[HERE * kGroupsOfWords];  // a bit per word that is not 0
 shared uint counts[HERE];
-shared VALUE parts[HERE * LANES * kAtOnce];
+shared VALUE parts[SLICES * LANES * kAtOnce];
 
 VALUE sums[kAtOnce];
 
@@ -64,18 +65,19 @@ void imp_page(int group) {
   barrier();
   VALUE own[kAtOnce];
   [[unroll]] for (int k = 0; k < kAtOnce; ++k) own[k] = START;
-  if (counts[slice] > 0u && counts[slice] < uint(kMany)) {
+  uint own_count = slice < HERE ? counts[min(slice, HERE - 1)] : 0u;
+  if (own_count > 0u && own_count < uint(kMany)) {
     combine_updates(slice, 0, kWords, column);
     [[unroll]] for (int k = 0; k < kAtOnce; ++k) own[k] = sums[k];
   }
   for (int turn = 0; turn < HERE; ++turn) {
     if (counts[turn] < uint(kMany)) continue;  // the same for the whole workgroup
-    int share = (kWords + HERE - 1) / HERE;
+    int share = (kWords + SLICES - 1) / SLICES;
     combine_updates(turn, min(kWords, slice * share), min(kWords, (slice + 1) * share), column);
     [[unroll]] for (int k = 0; k < kAtOnce; ++k) parts[(slice * kAtOnce + k) * LANES + lane] = sums[k];
     barrier();
     if (slice == turn)
-      for (int s = 0; s < HERE; ++s)
+      for (int s = 0; s < SLICES; ++s)
         [[unroll]] for (int k = 0; k < kAtOnce; ++k) own[k] =
             combine(own[k], parts[(s * kAtOnce + k) * LANES + lane]);
     barrier();
@@ -83,6 +85,7 @@ void imp_page(int group) {
   int row = first_row + slice;
   [[unroll]] for (int k = 0; k < kAtOnce; ++k) {
     int at = row * WIDTH + column + k * LANES;
-    if (row < ROWS && column + k * LANES < WIDTH) imp_store_0(at, combine(imp_load_0(at), own[k]));
+    if (slice < HERE && row < ROWS && column + k * LANES < WIDTH)
+      imp_store_0(at, combine(imp_load_0(at), own[k]));
   }
 }

@@ -74,6 +74,21 @@ void add_attention(std::vector<OpCase>& cases, const std::string& name, const Sh
                    differentiable});
 }
 
+// Query, key and value are parts of one value, by steps, and so is the result: as a transformer has them.
+void add_self_attention(std::vector<OpCase>& cases, const std::string& name, const Shape& steps,
+                        std::int64_t heads) {
+  const std::int64_t width = steps[2] / 3;
+  const Build build = [=](Inputs in) {
+    const auto part = [&](std::int64_t k) {
+      return permute(reshape(narrow(in[0], 2, k * width, width), {steps[0], steps[1], heads, width / heads}),
+                     {0, 2, 1, 3});
+    };
+    return reshape(permute(nn::attention_page(part(0), part(1), part(2), {.causal = true}), {0, 2, 1, 3}),
+                   {steps[0], steps[1], width});
+  };
+  cases.push_back({"attention/" + name, {{steps}}, build, {2e-5, 2e-5}, {5e-4, 5e-4}, true});
+}
+
 // Which masks a case has, and whether its page has the weights as an output.
 struct MaskedAttention {
   Shape query, key;
@@ -133,6 +148,8 @@ void add_layer_cases(std::vector<OpCase>& cases) {
   add_attention(cases, "wide", {1, 1, 66, 100}, {1, 1, 70, 100}, false, true);
   add_attention(cases, "many_heads", {64, 2, 9, 4}, {64, 2, 140, 4}, true, true);
   add_attention(cases, "few_heads", {1, 1, 40, 4}, {1, 1, 600, 4}, true, true);
+  add_self_attention(cases, "by_steps", {2, 70, 48}, 2);
+  add_self_attention(cases, "by_steps_one_by_one", {2, 9, 30}, 2);
   add_masked_attention(cases, "narrow_stored",
                        {.query = {1, 2, 70, 24}, .key = {1, 1, 131, 24}, .causal = true, .stores = true});
   add_masked_attentions(cases);

@@ -63,7 +63,14 @@ class FoldSplitter {
     const std::int64_t least = behind >= kFoldColumns ? kLeastColumn : kLeastRun;
     const std::int64_t stretches = wanted / std::max<std::int64_t>(1, outputs);
     if (stretches < 2 || terms < 2 * least) return 0;
-    return std::max(least, (terms / stretches + 3) / 4 * 4);
+    return without_rest(terms, std::max(least, (terms / stretches + 3) / 4 * 4), least);
+  }
+
+  // A length not much shorter that leaves no rest, if there is one: the rest has a fold of its own.
+  static std::int64_t without_rest(std::int64_t terms, std::int64_t length, std::int64_t least) {
+    for (std::int64_t shorter = length; shorter >= std::max(least, length * 5 / 8); shorter -= 4)
+      if (terms % shorter == 0) return shorter;
+    return length;
   }
 
   // First of the last folded axes that lie side by side; it is not the first of all.

@@ -8,6 +8,7 @@
 #include "compute/base/text.h"
 #include "compute/graph/passes/window_products.h"
 #include "compute/graph/schedule/cost.h"
+#include "compute/graph/strides.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/composites.h"
 #include "compute/tensor/pages/library_page.h"
@@ -252,6 +253,76 @@ class PageExpansion {
   bool leaves_dead_nodes_ = false;
 };
 
+// The pads that a sum adds up, if it adds up nothing else; else empty.
+std::vector<NodeIndex> pads_of(const Graph& graph, NodeIndex sum) {
+  constexpr std::size_t kMost = 8;
+  std::vector<NodeIndex> pads, rest{sum};
+  while (!rest.empty()) {
+    const GraphNode& node = graph[rest.back()];
+    if (node.op == Op::pad && node.floats[0] == 0)
+      pads.push_back(rest.back());
+    else if (node.op != Op::add || pads.size() + rest.size() > kMost)
+      return {};
+    rest.pop_back();
+    if (node.op == Op::add) rest.insert(rest.end(), node.inputs.begin(), node.inputs.end());
+  }
+  return pads;
+}
+
+// The value of which pads place parts beside each other again where they were, such as the gradients of
+// query, key and value that one kernel leaves as rows of one matrix; else -1. stored: nodes that are no
+// views.
+NodeIndex whole_of(const Graph& graph, const std::vector<std::uint8_t>& stored, NodeIndex sum) {
+  const Shape& shape = graph[sum].shape;
+  std::vector<NodeIndex> pads = pads_of(graph, sum);
+  if (pads.size() < 2) return -1;
+  const auto places = [&](int axis) {
+    return graph[pads[0]].ints[2 * at(axis)] + graph[pads[0]].ints[2 * at(axis) + 1] > 0;
+  };
+  int axis = 0;
+  while (axis < shape.rank() && !places(axis)) ++axis;
+  if (axis == shape.rank()) return -1;
+  const auto before = [&](NodeIndex pad) { return graph[pad].ints[2 * at(axis)]; };
+  std::ranges::sort(pads, {}, before);
+  const auto whole = row_major_strides(shape);
+  NodeIndex memory = -1;
+  std::int64_t end = 0;
+  for (const NodeIndex pad : pads) {
+    const NodeIndex part = graph[pad].inputs[0];
+    const std::optional<Strides> strides = strides_of(graph, stored, part);
+    if (!strides || (memory >= 0 && strides->memory != memory) || before(pad) != end ||
+        strides->start != end * whole[at(axis)])
+      return -1;
+    memory = strides->memory;
+    for (int other = 0; other < shape.rank(); ++other) {
+      const std::int64_t extent = graph[part].shape[other];
+      if ((other != axis && extent != shape[other]) ||
+          (extent > 1 && strides->axis[at(other)] != whole[at(other)]))
+        return -1;
+    }
+    end += graph[part].shape[axis];
+  }
+  const bool is_all = end == shape[axis] && graph[memory].element_count() == graph[sum].element_count();
+  return is_all && graph[memory].dtype == graph[sum].dtype ? memory : -1;
+}
+
+// Whether there were such values. Those that nothing reads any more stay.
+bool take_whole_values(Graph& graph) {
+  std::vector<std::uint8_t> stored;
+  for (const GraphNode& node : graph.nodes) stored.push_back(node.kind() != OpKind::view);
+  bool found = false;
+  for (NodeIndex i = 0; i < graph.size(); ++i) {
+    GraphNode& node = graph.nodes[at(i)];
+    if (node.op != Op::add) continue;
+    const NodeIndex whole = whole_of(graph, stored, i);
+    if (whole < 0) continue;
+    found = true;
+    stored[at(i)] = 0;
+    node = {Op::reshape, node.dtype, node.shape, {whole}, {}, {}, node.source};
+  }
+  return found;
+}
+
 // Drops what neither roots nor the request need.
 void drop_dead_nodes(Graph& graph, FusionRequest& request) {
   std::vector<std::uint8_t> alive(graph.nodes.size(), 0);
@@ -287,7 +358,8 @@ Result<> expand_pages(Graph& graph, FusionRequest& request, const FusionOptions&
   PageExpansion expansion(graph, options);
   IMPRINT_CHECK(expansion.run(new_index));
   request.renumber(new_index);
-  if (expansion.leaves_dead_nodes()) drop_dead_nodes(graph, request);
+  const bool has_whole = take_whole_values(graph);
+  if (has_whole || expansion.leaves_dead_nodes()) drop_dead_nodes(graph, request);
   return {};
 }
 

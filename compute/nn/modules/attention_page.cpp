@@ -47,9 +47,15 @@ struct MaskShapes {
   bool any() const { return bias.rank() + hidden.rank() + factors.rank() > 0; }
 };
 
+constexpr std::int64_t kParts = 3;  // query, key and value
+
 struct Extents {
   std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, extent = 1;
   bool causal = false;
+  // Heads are read as [batch, steps, heads, extent], and kernels store results so, since their readers turn
+  // them back. joins: query, key and value are parts of one value; one output has their gradients beside each
+  // other.
+  bool by_steps = false, joins = false;
   // As weights, the page's last output, where no kernel runs. Kernels of tiles do not run then without masks,
   // except for narrow heads and many causal scores.
   bool stores_scores = false;
@@ -66,7 +72,28 @@ struct Extents {
     return {pieces, batch, heads, queries, (extent + 3) / 4 * 4};
   }
   Shape of_scores() const { return {batch, heads, queries, keys}; }
+  // As kernels store results.
+  Shape stored(const Shape& shape) const {
+    return by_steps ? Shape{shape[0], shape[2], shape[1], shape[3]} : shape;
+  }
 };
+
+Tensor by_heads(const Extents& extents, const Tensor& stored) {
+  return extents.by_steps ? permute(stored, {0, 2, 1, 3}) : stored;
+}
+
+bool is_by_steps(const Tensor& heads) {
+  return is_op(heads, Op::permute) && heads.node()->ints == std::vector<std::int64_t>{0, 2, 1, 3};
+}
+// The value along whose last axis such heads are a part; null: none.
+const Node* whole_of(const Tensor& heads) {
+  const Node* node = heads.node().get();
+  for (const Op op : {Op::permute, Op::reshape, Op::slice}) {
+    if (node->op != op) return nullptr;
+    node = node->inputs[0].get();
+  }
+  return node;
+}
 
 // ---- as ordinary operations ----
 
@@ -182,6 +209,9 @@ LibraryPage page_of(const Extents& extents, const char* name, std::size_t first_
   LibraryPage page;
   page.name = name;
   page.constants = {{"HEADS", extents.batch * extents.heads},
+                    {"HEADS_OF_ONE", extents.heads},
+                    {"BY_STEPS", extents.by_steps},
+                    {"PARTS", extents.joins ? kParts : 1},
                     {"SHARED", extents.shared()},
                     {"QUERIES", extents.queries},
                     {"KEYS", extents.keys},
@@ -189,7 +219,6 @@ LibraryPage page_of(const Extents& extents, const char* name, std::size_t first_
                     {"CAUSAL", extents.causal},
                     {"SCALE_BITS", std::bit_cast<std::int32_t>(extents.scale())}};
   if (!extents.masks.any()) return page;
-  page.constants.emplace_back("HEADS_OF_ONE", extents.heads);
   add_mask(page, "BIAS", extents.masks.bias, first_mask);
   add_mask(page, "HIDDEN", extents.masks.hidden, first_mask);
   add_mask(page, "FACTORS", extents.masks.factors, first_mask);
@@ -269,18 +298,21 @@ LibraryPage kernel_of(const Extents& extents, TiledKernel kernel, const PageLimi
 // Whether the kernels of shaders/pages/attention_matrices.glsl run.
 bool takes_matrices(const Extents& extents, const PageLimits& limits) {
   const std::int64_t eights = 2 * ((extents.extent + kMatrix - 1) / kMatrix),
-                     bytes = 16 * (2 * kMatrixBlock * (eights + 1) + kMatrix * 5 * kSubgroups) + 2048;
+                     bytes = 16 * (2 * kMatrixBlock * (eights + 1) + kMatrix * 5 * kSubgroups) + 2304;
   return limits.matrix_units && extents.in_eights() && bytes <= limits.shared_bytes;
 }
 
-LibraryPage matrix_kernel_of(const Extents& extents, const char* name, std::size_t first_mask,
-                             bool of_keys = false) {
+std::int64_t matrix_groups(std::int64_t heads, std::int64_t steps) {
+  const std::int64_t rows = kMatrix * kSubgroups;
+  return heads * ((steps + rows - 1) / rows);
+}
+
+LibraryPage matrix_kernel_of(const Extents& extents, const char* name, std::size_t first_mask) {
   LibraryPage page = page_of(extents, name, first_mask);
   page.prelude = "pages/attention_matrices";
   page.shader = std::string("pages/") + name;
   page.constants.emplace_back("BLOCK", kMatrixBlock);
-  const std::int64_t steps = of_keys ? extents.keys : extents.queries, rows = kMatrix * kSubgroups;
-  page.groups = extents.batch * (of_keys ? extents.key_heads : extents.heads) * ((steps + rows - 1) / rows);
+  page.groups = matrix_groups(extents.batch * extents.heads, extents.queries);
   page.group_size = 32 * kSubgroups;
   page.stored_inputs = page.on_matrix_units = true;
   return page;
@@ -288,25 +320,35 @@ LibraryPage matrix_kernel_of(const Extents& extents, const char* name, std::size
 
 std::vector<Tensor> forward_on_matrices(const Extents& extents, Values in) {
   LibraryPage page = matrix_kernel_of(extents, "attention_matrices_forward", kForwardMasks);
-  page.outputs = {{extents.of_queries(), DType::float16}, {extents.per_query()}};
+  page.outputs = {{extents.stored(extents.of_queries()), DType::float16}, {extents.per_query()}};
   if (extents.masks.any()) page.outputs.push_back({extents.per_query()});
   page.eights = {0, 1, 2};
   std::vector<Tensor> found = run_page(std::move(page), in);
-  found[0] = cast(found[0], DType::float32);
+  found[0] = by_heads(extents, cast(found[0], DType::float32));
   if (extents.stores_scores) found.push_back(softmax(scores_of(extents, in)));  // nothing reads it
   return found;
 }
 
 std::vector<Tensor> gradient_on_matrices(const Extents& extents, Values in) {
-  LibraryPage of_queries =
-      matrix_kernel_of(extents, "attention_matrices_gradient_of_queries", kGradientMasks);
-  of_queries.outputs = {{extents.of_queries()}};
-  LibraryPage of_keys =
-      matrix_kernel_of(extents, "attention_matrices_gradient_of_keys", kGradientMasks, true);
-  of_keys.outputs = {{extents.of_keys()}, {extents.of_keys()}};
-  of_queries.eights = of_keys.eights = {0, 1, 2, 3};
-  std::vector<Tensor> found = run_page(std::move(of_queries), in);
-  for (Tensor& one : run_page(std::move(of_keys), in)) found.push_back(std::move(one));
+  const std::int64_t key_groups = matrix_groups(extents.batch * extents.key_heads, extents.keys);
+  LibraryPage page = matrix_kernel_of(extents, "attention_matrices_gradients", kGradientMasks);
+  page.constants.emplace_back("KEY_GROUPS", key_groups);
+  page.groups += key_groups;
+  page.eights = {0, 1, 2, 3};
+  if (extents.joins)
+    page.outputs = {{{extents.batch, extents.queries, kParts, extents.heads, extents.extent}}};
+  else
+    page.outputs = {{extents.stored(extents.of_queries())},
+                    {extents.stored(extents.of_keys())},
+                    {extents.stored(extents.of_keys())}};
+  std::vector<Tensor> found = run_page(std::move(page), in);
+  if (extents.joins) {
+    const Tensor all = found[0];
+    found.clear();
+    for (std::int64_t part = 0; part < kParts; ++part)
+      found.push_back(reshape(narrow(all, 2, part, 1), extents.stored(extents.of_queries())));
+  }
+  for (Tensor& one : found) one = by_heads(extents, one);
   return found;
 }
 
@@ -333,10 +375,14 @@ std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const Page
   if (!infers_in_tiles(extents, limits) && !takes_tiles(extents, limits))
     return forward_operations(extents, in);
   LibraryPage page = kernel_of(extents, TiledKernel::forward, limits);
-  page.outputs = {{extents.of_queries()}, {extents.per_query()}};
+  page.outputs = {{extents.stored(extents.of_queries())}, {extents.per_query()}};
   if (extents.masks.any()) page.outputs.push_back({extents.per_query()});
-  if (extents.in_fours()) page.fours = {0, 1, 2};
+  if (extents.in_fours()) {
+    page.fours = {0, 1, 2};
+    page.kept = {0};
+  }
   std::vector<Tensor> found = run_page(std::move(page), in);
+  found[0] = by_heads(extents, found[0]);
   if (extents.stores_scores) found.push_back(softmax(scores_of(extents, in)));  // nothing reads it
   return found;
 }
@@ -362,22 +408,29 @@ std::vector<Tensor> gradient_kernels(const Extents& extents, Values in, const Pa
   LibraryPage gradient = kernel_of(extents, TiledKernel::gradient, limits, sums_queries ? pieces : tiles);
   gradient.constants.insert(gradient.constants.end(),
                             {{"PIECES", sums_queries ? pieces : tiles}, {"QUERY_SUMS", sums_queries}});
-  gradient.outputs = {{extents.of_keys()}, {extents.of_keys()}};
+  gradient.outputs = {{extents.stored(extents.of_keys())}, {extents.stored(extents.of_keys())}};
+  if (extents.in_fours()) {
+    gradient.fours = {0, 1, 2, 3};
+    gradient.kept = {0, 1};
+  }
   if (sums_queries) {
     gradient.outputs.push_back({extents.query_sums(pieces)});
-    gradient.kept = {2};
+    gradient.kept.push_back(2);
   }
-  if (extents.in_fours()) gradient.fours = {0, 1, 2, 3};
   std::vector<Tensor> found = run_page(std::move(gradient), inputs);
+  for (std::size_t k = 0; k < 2; ++k) found[k] = by_heads(extents, found[k]);
   if (sums_queries) {
     Tensor sums = narrow(found[2], 4, 0, extents.extent);
     sums = pieces == 1 ? reshape(sums, extents.of_queries()) : sum(sums, {0});
     found = {sums, found[0], found[1]};
   } else {
     LibraryPage of_queries = kernel_of(extents, TiledKernel::gradient_of_queries, limits);
-    of_queries.outputs = {{extents.of_queries()}};
-    if (extents.in_fours()) of_queries.fours = {0, 1, 2, 3};
-    found.insert(found.begin(), run_page(std::move(of_queries), inputs)[0]);
+    of_queries.outputs = {{extents.stored(extents.of_queries())}};
+    if (extents.in_fours()) {
+      of_queries.fours = {0, 1, 2, 3};
+      of_queries.kept = {0};
+    }
+    found.insert(found.begin(), by_heads(extents, run_page(std::move(of_queries), inputs)[0]));
   }
   return found;
 }
@@ -479,7 +532,12 @@ Tensor attention_page(const Tensor& query, const Tensor& key, const Tensor& valu
                   .keys = key.extent(2),
                   .extent = query.extent(3),
                   .causal = terms.causal,
+                  .by_steps = is_by_steps(value),
                   .stores_scores = stores_scores};
+  const Node* whole = whole_of(value);
+  extents.joins = extents.by_steps && whole && extents.queries == extents.keys &&
+                  extents.heads == extents.key_heads && is_by_steps(query) && is_by_steps(key) &&
+                  whole_of(query) == whole && whole_of(key) == whole;
   extents.masks.bias = shape_of(terms.bias);
   extents.masks.hidden = shape_of(terms.hidden);
   extents.masks.factors = shape_of(terms.factors);

@@ -35,28 +35,33 @@ std::string combination(Scatter mode, DType dtype) {
 
 // Few updates: looking through all of them in each workgroup is faster than sorting them.
 constexpr std::int64_t kRowsHere = 8, kAtOnce = 8;  // rows per workgroup, columns per invocation
+constexpr std::int64_t kSlices = 8;                 // that share a row of many updates
 
 bool are_few_updates(std::int64_t rows, std::int64_t length, const PageLimits& limits) {
   const std::int64_t looks = (rows + kRowsHere - 1) / kRowsHere * length;
   return length <= 8192 && looks <= (limits.processor ? 1 << 14 : 1 << 23);
 }
 
-Tensor scatter_few_rows(Scatter mode, const Tensor& base, const Tensor& rows, const Tensor& updates) {
+Tensor scatter_few_rows(Scatter mode, const Tensor& base, const Tensor& rows, const Tensor& updates,
+                        const PageLimits& limits) {
   const std::int64_t count = base.extent(0), width = base.extent(1), length = updates.extent(0);
   const std::int64_t lanes = std::min<std::int64_t>(
       16,
       static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>((width + kAtOnce - 1) / kAtOnce))));
   const std::int64_t blocks = (width + lanes * kAtOnce - 1) / (lanes * kAtOnce);
+  // Workgroups of fewer rows fill the device better. Sums have the same order.
+  std::int64_t here = kRowsHere;
+  while (here > 1 && (count + here - 1) / here * blocks < limits.groups) here /= 2;
   LibraryPage page;
   page.name = "scatter few";
   page.glsl = combination(mode, base.dtype());
   page.includes = {"extremes"};
   page.shader = "pages/scatter_few";
   page.outputs = {{base.shape(), base.dtype()}};
-  page.constants = {{"ROWS", count},     {"WIDTH", width}, {"UPDATES", length},
-                    {"HERE", kRowsHere}, {"LANES", lanes}, {"COLUMN_BLOCKS", blocks}};
-  page.group_size = static_cast<int>(kRowsHere * lanes);
-  page.groups = (count + kRowsHere - 1) / kRowsHere * blocks;
+  page.constants = {{"ROWS", count},  {"WIDTH", width},    {"UPDATES", length},      {"HERE", here},
+                    {"LANES", lanes}, {"SLICES", kSlices}, {"COLUMN_BLOCKS", blocks}};
+  page.group_size = static_cast<int>(kSlices * lanes);
+  page.groups = (count + here - 1) / here * blocks;
   return run_page(std::move(page), std::vector{base, updates, rows})[0];
 }
 
@@ -65,7 +70,7 @@ Tensor scatter_rows(Scatter mode, const Tensor& base, const Tensor& rows, const 
                     const PageLimits& limits) {
   const std::int64_t count = base.extent(0), width = base.extent(1), length = updates.extent(0);
   if (mode != Scatter::assign && are_few_updates(count, length, limits))
-    return scatter_few_rows(mode, base, rows, updates);
+    return scatter_few_rows(mode, base, rows, updates, limits);
   const Tensor is_inside = logical_and(rows >= 0, rows < static_cast<int>(count));
   const Tensor keys = reshape(where(is_inside, rows, static_cast<int>(count)), {1, length});
   const Sorted sorted =
