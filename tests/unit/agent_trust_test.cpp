@@ -25,23 +25,25 @@ using namespace oracle;
 using reference::Bindings;
 
 constexpr std::size_t kGoal = 1, kChoice = 3, kActions = 4;  // of pet_spec()
-const std::vector<float> kSeen{0.5f, -0.25f, 0.75f}, kUsual{-0.5f, 0.25f, 0.125f};
+const std::vector<float> kSeen{0.5f, -0.25f, 0.75f};
 
 Numbers numbers(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
-// Those of both brains, one after the other.
-Numbers features(const Network& network, const std::vector<float>& seen) {
-  std::vector<float> both = seen;
-  both.insert(both.end(), seen.begin(), seen.end());
-  const Tensor observations = Tensor::from(std::span<const float>(both), {2, 1, 3});
-  return reference::evaluate(network.step(network.scaled(observations), {}).features);
+// Usual words of both brains, one after the other: two goals each.
+Numbers usual_words() {
+  Numbers words;
+  for (std::size_t i = 0; i < 2 * 2 * kActions; ++i) words.push_back(static_cast<double>(i) / 16 - 0.5);
+  return words;
 }
 
-// The heads of an observation that is trusted only so far beyond the usual one.
-Numbers trusted(const BrainSpec& spec, const Weights& weights, double trust) {
-  Numbers heads = forward(spec, weights, numbers(kUsual));
-  const Numbers own = forward(spec, weights, numbers(kSeen));
-  for (std::size_t i = 0; i < heads.size(); ++i) heads[i] += trust * (own[i] - heads[i]);
+// The heads of an observation that is trusted only so far beyond the usual words.
+Numbers trusted(const BrainSpec& spec, const Weights& weights, std::size_t brain, double trust) {
+  const Numbers own = forward(spec, weights, numbers(kSeen)), usual = usual_words();
+  Numbers heads;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const double word = usual[brain * own.size() + i];
+    heads.push_back(word + trust * (own[i] - word));
+  }
   return heads;
 }
 
@@ -53,7 +55,7 @@ TEST(Trust, AgentsThatDoNotExploreActByWhatIsTrusted) {
   const Numbers trust{0.5, 0.25, 0.75, 0.5};  // of two goals each
   Bindings bindings{{"goal", {1, 1}},
                     {"mask", Numbers(2 * kActions, 1)},
-                    {"network.usual", features(*network, kUsual)},
+                    {"network.usual_words", usual_words()},
                     {"network.trust", trust}};
   for (int brain = 0; brain < 2; ++brain)
     bindings["observation"].insert(bindings["observation"].end(), kSeen.begin(), kSeen.end());
@@ -62,7 +64,7 @@ TEST(Trust, AgentsThatDoNotExploreActByWhatIsTrusted) {
     const auto outputs = reference::evaluate_all(graph.description.outputs, bindings);
     for (std::uint32_t brain = 0; brain < 2; ++brain) {
       const double trusts = brain == 0 && noise > 0 ? 1 : trust[2 * brain + kGoal];
-      const Numbers expected = trusted(spec, weights_of(*network, brain, 2), trusts);
+      const Numbers expected = trusted(spec, weights_of(*network, brain, 2), brain, trusts);
       for (std::size_t choice = 0; choice < kActions; ++choice)
         EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.values)][brain * kActions + choice],
                     expected[kGoal * kActions + choice], 1e-6);
@@ -88,7 +90,8 @@ TEST(Trust, FollowsHowWellGuessesFittedWords) {
                     {"taken.outputs", {3, 3, 3, 3, 5, 5, 5, 5, 0, 0, 0, 0, 11, 11, 11, 11}},
                     {"agreed.products", {-0.5, -0.5}},
                     {"agreed.squares", {2, 2}},
-                    {"network.usual", features(*network, kUsual)}};
+                    {"network.heard", Numbers(2 * 2 * kActions, 3)},
+                    {"network.usual_words", usual_words()}};
   bindings["samples"].assign(bindings["rows"].size() * layout.width, 0);
   bindings["rows"][0] = 0;
   Numbers& word = bindings["samples"];
@@ -110,8 +113,7 @@ TEST(Trust, FollowsHowWellGuessesFittedWords) {
   }
   const Weights weights = weights_of(*network, 0, 2);
   const std::size_t head = kGoal * kActions + kChoice;
-  const double usual = forward(spec, weights, numbers(kUsual))[head],
-               beyond = forward(spec, weights, numbers(kSeen))[head] - usual;
+  const double usual = usual_words()[head], beyond = forward(spec, weights, numbers(kSeen))[head] - usual;
   const double kept = 1 - 2.0 / 200, products = -0.5 * kept + 2 * (1 - usual) * beyond,
                squares = 2 * kept + 2 * beyond * beyond;
   EXPECT_NEAR(results.at("agreed.products")[0], products, 1e-6);
@@ -124,10 +126,11 @@ TEST(Trust, FollowsHowWellGuessesFittedWords) {
   const double others = 2 * (-0.5 + 1.5) / (2 + 3);
   EXPECT_NEAR(results.at("trust")[2], others, 1e-6);
   EXPECT_NEAR(results.at("trust")[3], 1 - 0.5 * (1 - others), 1e-6);
-  const Numbers before = bindings["network.usual"], seen = features(*network, kSeen);
+  const Numbers before = usual_words();
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const double way = i < before.size() / 2 ? 2.0 / (8 + 2) : 0;
-    EXPECT_NEAR(results.at("usual")[i], before[i] + way * (seen[i] - before[i]), 1e-6);
+    const double way = i == head ? 2.0 / (3 + 2 + 2) : 0;
+    EXPECT_NEAR(results.at("usual_words")[i], before[i] + way * (1 - before[i]), 1e-6);
+    EXPECT_NEAR(results.at("heard")[i], i == head ? 5 : 3, 1e-6);
   }
 }
 
@@ -161,7 +164,7 @@ class SavedTrustTest : public ::testing::Test {
       const SharedBytes& initial = entry.variable.state()->initial;
       written.push_back(entry);
       contents.push_back(entry.name == kTrustName   ? bytes_of(trust)
-                         : entry.name == kUsualName ? bytes_of(features(network, kUsual))
+                         : entry.name == kUsualName ? bytes_of(usual_words())
                                                     : std::vector(initial.begin(), initial.end()));
     }
     const std::vector<std::span<const std::byte>> spans(contents.begin(), contents.end());
@@ -191,7 +194,7 @@ TEST_F(SavedTrustTest, WeightsAloneActAsTheBrainDid) {
     const Numbers found = forward(spec, weights, numbers(kSeen));
     for (std::size_t i = 0; i < found.size(); ++i) {
       const double of_goal = trust[2 * brain + i / kActions];
-      EXPECT_NEAR(found[i], trusted(spec, weights_of(network, brain, 2), of_goal)[i], 1e-6);
+      EXPECT_NEAR(found[i], trusted(spec, weights_of(network, brain, 2), brain, of_goal)[i], 1e-6);
     }
   }
 }
@@ -211,7 +214,10 @@ TEST_F(SavedTrustTest, BrainsOfOlderLibrariesTrustWhatTheySee) {
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   for (std::size_t i = 0; i < variables.size(); ++i) {
     if (variables[i].name == kTrustName) EXPECT_EQ(loaded->state[i], bytes_of({1, 1, 1, 1}));
-    if (variables[i].name == kUsualName) EXPECT_EQ(loaded->state[i], bytes_of(Numbers(2 * 6, 0)));
+    if (variables[i].name == kUsualName) {
+      for (const double word : numbers_of(loaded->state[i]))
+        EXPECT_NEAR(word, -0.3, 1e-6) << "1 of 4 choices";
+    }
   }
 }
 

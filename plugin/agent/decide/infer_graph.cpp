@@ -72,21 +72,21 @@ Tensor see(const BrainSpec& spec, const SharedVariables& shared, InferGraph& gra
   return seen;
 }
 
-// Features [P, A, F] that agents act by. One that explores acts by all that it sees: words about that tell
+// Heads [P, A, G, V] that agents act by. One that explores acts by all that it sees: words about that tell
 // how far what is seen can be trusted.
-Tensor acted_by(const Network& network, const Tensor& features, const Tensor& goal, const Tensor& noise) {
-  if (!network.trust().ok()) return features;
+Tensor acted_by(const Network& network, const Tensor& heads, const Tensor& noise) {
+  if (!network.trust().ok()) return heads;
   const Tensor explores = greater(sum(abs(noise), {2}, true), 0.0f);
-  return where(explores, features, network.trusted(features, goal));
+  return where(unsqueeze(explores, 3), heads, network.trusted(heads));
 }
 
 // The network's heads; the goal's are those that agents act by. A cell goes one step on for the agents that
 // asked.
-Tensor rated(const BrainSpec& spec, const Network& network, const Tensor& seen, const Tensor& goal,
-             const Tensor& noise, const Variable& states, InferGraph& graph) {
+Tensor rated(const BrainSpec& spec, const Network& network, const Tensor& seen, const Tensor& noise,
+             const Variable& states, InferGraph& graph) {
   if (!spec.has_cell()) {
     const Tensor features = network.step(network.scaled(seen), {}).features;
-    return network.heads_of_features(acted_by(network, features, goal, noise));
+    return acted_by(network, network.heads_of_features(features), noise);
   }
   ProgramDescription& program = graph.description;
   const Shape flags{spec.brain_count, graph.agents};
@@ -172,7 +172,7 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   Tensor goal, noise;
   if (spec.goal_count > 1) goal = feed(graph.goal, "goal", {brains, agents});
   if (choices > 0) noise = feed(graph.noise, "noise", {brains, agents, choices}, DType::float32);
-  Tensor heads = rated(spec, network, seen, goal, noise, shared.states, graph);
+  Tensor heads = rated(spec, network, seen, noise, shared.states, graph);
   Tensor deviation;
   if (network.log_deviation().ok()) deviation = network.log_deviation().value() * 1.0f;
   if (pool) {

@@ -167,8 +167,8 @@ std::vector<std::byte> otherwise_of(const StateVariable& entry) {
   return {bytes.begin(), bytes.end()};
 }
 
-// A feedback brain acts by features that it may not trust whole (Network::trusted). Weights alone act by the
-// features that there are, so the last layer takes that in.
+// A feedback brain acts by heads that it may not trust whole (Network::trusted). Weights alone act by the
+// heads that there are, so the last layer takes that in.
 Result<> fold_trust(safetensors::File& file, std::span<const StateVariable> variables,
                     std::uint32_t goal_count) {
   if (!file.arrays.contains(kTrustName)) return {};
@@ -185,21 +185,19 @@ Result<> fold_trust(safetensors::File& file, std::span<const StateVariable> vari
     return array->floats();
   };
   IMPRINT_ASSIGN(const std::vector<float> trust, read(kTrustName, {brains, goals}));
-  IMPRINT_ASSIGN(const std::vector<float> usual, read(kUsualName, {brains, 1, inputs}));
+  IMPRINT_ASSIGN(const std::vector<float> usual, read(kUsualName, {brains, 1, goals, per_goal}));
   IMPRINT_ASSIGN(std::vector<float> weights, read(weight->name, shape));
   IMPRINT_ASSIGN(std::vector<float> biases, read(bias->name, one_row));
   const auto at = [](std::int64_t index) { return static_cast<std::size_t>(index); };
   for (std::int64_t p = 0; p < brains; ++p) {
     for (std::int64_t o = 0; o < outputs; ++o) {
       const double trusted = double{trust[at(p * goals + o / per_goal)]};
-      double usually = 0;
       for (std::int64_t i = 0; i < inputs; ++i) {
         float& own = weights[at((p * inputs + i) * outputs + o)];
-        usually += double{usual[at(p * inputs + i)]} * double{own};
         own = static_cast<float>(trusted * double{own});
       }
       float& own = biases[at(p * outputs + o)];
-      own = static_cast<float>(double{own} + (1 - trusted) * usually);
+      own = static_cast<float>(trusted * double{own} + (1 - trusted) * double{usual[at(p * outputs + o)]});
     }
   }
   file.arrays[weight->name] = safetensors::Array::of(std::span<const float>(weights), shape);

@@ -23,6 +23,12 @@ nn::Activation activation_of(Activation activation) {
 
 constexpr float kFirstLogDeviation = -0.5f;  // actions of -1 to 1, seldom beyond
 
+// The word to expect for a choice that nothing taught, where one in five is wrong: one choice is right.
+float untaught_word(const BrainSpec& spec) {
+  constexpr float kWrong = 0.2f;
+  return (1 - 2 * kWrong) * (2 / static_cast<float>(spec.action.choice_count()) - 1);
+}
+
 }  // namespace
 
 Result<> Network::add_linear(nn::Sequential& into, std::size_t position, std::int64_t in, std::int64_t out,
@@ -78,7 +84,9 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
   if (network.traits_.heard) {
     network.heard_ = Variable::zeros(name + "." + kHeardName,
                                      {spec.brain_count, 1, spec.goal_count, spec.action.choice_count()});
-    network.usual_ = Variable::zeros(name + "." + kUsualName, {spec.brain_count, 1, last});
+    const std::vector<float> untaught(static_cast<std::size_t>(network.heard_.shape().element_count()),
+                                      untaught_word(spec));
+    network.usual_ = Variable(name + "." + kUsualName, network.heard_.shape(), untaught);
     network.trust_ = Variable(name + "." + kTrustName, {spec.brain_count, spec.goal_count},
                               std::vector<float>(std::size_t{spec.brain_count} * spec.goal_count, 1.0f));
   }
@@ -147,10 +155,10 @@ Tensor Network::heads_of_features(const Tensor& features) const {
                  {spec_.brain_count, features.extent(1), spec_.goal_count, spec_.head_count()});
 }
 
-Tensor Network::trusted(const Tensor& features, const Tensor& goals) const {
-  if (!trust_.ok()) return features;
-  const Tensor trust = goals.ok() ? gather(trust_.value(), 1, goals) : trust_.value();
-  return features - unsqueeze(1.0f - trust, 2) * (features - usual_.value());  // the same bits where it is 1
+Tensor Network::trusted(const Tensor& heads) const {
+  if (!trust_.ok()) return heads;
+  const Tensor doubt = reshape(1.0f - trust_.value(), {spec_.brain_count, 1, spec_.goal_count, 1});
+  return heads - doubt * (heads - usual_.value());  // the same bits where trust is 1
 }
 
 RecurrentCell::Output Network::step(const Tensor& observations, const Tensor& states) const {
@@ -179,7 +187,8 @@ std::vector<StateVariable> Network::state() const {
   if (log_deviation_.ok()) state.push_back({kLogDeviationName, log_deviation_});
   if (change_epsilon_.ok()) state.push_back({kChangeEpsilonName, change_epsilon_});
   if (heard_.ok()) state.push_back({kHeardName, heard_});
-  if (usual_.ok()) state.push_back({.name = kUsualName, .variable = usual_, .otherwise = 0.0f});
+  if (usual_.ok())
+    state.push_back({.name = kUsualName, .variable = usual_, .otherwise = untaught_word(spec_)});
   if (trust_.ok()) state.push_back({.name = kTrustName, .variable = trust_, .otherwise = 1.0f});
   if (has_belief())
     for (const Variable& variable : {covariance_, squares_, count_})

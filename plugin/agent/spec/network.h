@@ -63,13 +63,12 @@ class Network {
   const Variable& change_epsilon() const { return change_epsilon_; }
   // [P, 1, G, V] of a feedback brain, else not ok(): words heard of each choice, by weight.
   const Variable& heard() const { return heard_; }
-  // [P, 1, F] of a feedback brain, else not ok(): what features usually are. [P, G]: how far an observation's
-  // own are trusted beyond them under each goal, 0 to 1.
+  // [P, 1, G, V] of a feedback brain, else not ok(): the usual word for each choice, whatever is seen.
+  // [P, G]: how far heads are trusted beyond that under each goal, 0 to 1.
   const Variable& usual() const { return usual_; }
   const Variable& trust() const { return trust_; }
-  // features [P, N, F] -> those that a feedback brain acts by; others act by their features. goals: int32
-  // [P, N], or not ok() with one goal.
-  Tensor trusted(const Tensor& features, const Tensor& goals) const;
+  // heads [P, N, G, V] -> those that a feedback brain acts by; others act by their heads.
+  Tensor trusted(const Tensor& heads) const;
   // A bandit brain has a belief: its last layer is the mean, with one arm per goal and choice.
   bool has_belief() const { return covariance_.ok(); }
   nn::LinearBelief belief() const;

@@ -12,7 +12,7 @@ namespace imprint::agent {
 inline constexpr const char* kLogDeviationName = "log_deviation";  // of continuous actions that are drawn
 inline constexpr const char* kChangeEpsilonName = "change_epsilon";
 inline constexpr const char* kHeardName = "heard";
-inline constexpr const char *kUsualName = "usual", *kTrustName = "trust";
+inline constexpr const char *kUsualName = "usual_words", *kTrustName = "trust";
 // The replay memory: numbers, and where there are any pictures as bytes (learn/samples/replay_memory.h).
 inline constexpr const char *kReplayName = "replay", *kReplayPicturesName = "replay_pictures";
 

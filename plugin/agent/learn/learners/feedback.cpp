@@ -13,8 +13,10 @@ constexpr float kDemonstrationWrong = 0.01f;  // share of demonstrations
 constexpr float kWordsRemembered = 50;        // by the estimate
 constexpr float kCareless = 0.2f;  // of the words are wrong: kShrink and kLeastShrink are for that person
 constexpr float kUntaught = 1;  // in weight of words: a goal's last layer is shrunk before its first sample
-constexpr float kUsualSamples = 50;  // by weight: what features usually are
-constexpr float kBelieved = 0.15f;   // of the words are wrong: what is seen is trusted
+// By weight, of a choice: its usual word follows from the newest, and before the first one from
+// kUntaughtWords.
+constexpr float kUsualWords = 50, kUntaughtWords = 2;
+constexpr float kBelieved = 0.15f;  // of the words are wrong: what is seen is trusted
 // Trust follows from the newest words, and before the first one from kFirstTrust, which counts kTrustBefore.
 constexpr float kTrustWords = 200, kTrustBefore = 3, kFirstTrust = 0.5f, kTrustFactor = 2;
 constexpr float kShrink = 4, kShrinkSamples = 300, kLeastShrink = 0.0135f;
@@ -34,7 +36,7 @@ struct Taught {
   Variable told, taken;
 };
 
-// How well guesses by what is seen, beyond usual guesses, fitted words that were not learned from yet: the
+// How well the heads' guesses, beyond the usual words, fitted words that were not learned from yet: the
 // sums of a regression through 0.
 struct Agreement {
   explicit Agreement(std::uint32_t brains)
@@ -113,7 +115,6 @@ class FeedbackObjective final : public Objective {
     updates.push_back(Update::assign(
         wrong_, clamp(wrong_.value() + way * (share - wrong_.value()), kLeastWrong, kMostWrong)));
     learn_trust(rated, target, of_words, network, updates);
-    learn_usual(rated, weight, network, updates);
     const Tensor told = where(tells_of_others(arriving), weight, 0.0f);
     const Tensor of_goal = equal(unsqueeze(arriving.column(arriving.layout.goal), 2), goals_of_outputs());
     const auto by_output = [&](const Tensor& weights) {
@@ -121,8 +122,7 @@ class FeedbackObjective final : public Objective {
     };
     in_all_.add(sum(unsqueeze(told, 2), {1}, true), sum(unsqueeze(weight, 2), {1}, true), updates);
     of_outputs_.add(by_output(told), by_output(weight), updates);
-    const Tensor heard = sum(rated.goal * unsqueeze(rated.choice * unsqueeze(told, 2), 2), {1});
-    updates.push_back(Update::assign(network.heard(), network.heard().value() + unsqueeze(heard, 1)));
+    count_heard(rated, target, told, network, updates);
   }
 
  private:
@@ -159,7 +159,7 @@ class FeedbackObjective final : public Objective {
     return rated;
   }
 
-  // A guess is what the heads say of the choice that was made. Its part beyond the usual guess is noise where
+  // A guess is what the heads say of the choice that was made. Its part beyond the usual word is noise where
   // few words were heard. How much of it would have fitted new words best is how far it is trusted, times
   // kTrustFactor: choosing needs less certainty than guessing. The fewer words are wrong, the less it is
   // doubted; what a game's rewards taught a goal is not.
@@ -170,11 +170,8 @@ class FeedbackObjective final : public Objective {
     };
     const std::int64_t brains = spec_.brain_count, goals = spec_.goal_count,
                        choices = spec_.action.branch_sizes[0];
-    const Tensor biases = reshape(network.parameters().values().back(), {brains, 1, goals, choices});
-    // Each row has a product of its own: one of u alone would be a kernel before the others.
-    const Tensor beyond =
-                     of_choice(network.heads_of_features(rated.features - network.usual().value()) - biases),
-                 usual = sum(rated.outputs * rated.choice, {2}) - beyond;
+    const Tensor usual = of_choice(network.usual().value()),
+                 beyond = sum(rated.outputs * rated.choice, {2}) - usual;
     const Tensor words = sum(of_words, {1}), kept = 1.0f - minimum(words * (1 / kTrustWords), 1.0f);
     const auto added = [&](const Variable& sum_so_far, const Tensor& figures) {
       return sum_so_far.value() * kept + sum(where(greater(of_words, 0.0f), of_words * figures, 0.0f), {1});
@@ -191,13 +188,18 @@ class FeedbackObjective final : public Objective {
     updates.push_back(Update::assign(network.trust(), 1.0f - told * unsqueeze(doubt * (1.0f - fitted), 1)));
   }
 
-  void learn_usual(const Rated& rated, const Tensor& weight, const Network& network,
+  // told [P, B]: weights of words and demonstrations. A choice's usual word is their mean.
+  void count_heard(const Rated& rated, const Tensor& target, const Tensor& told, const Network& network,
                    std::vector<Update>& updates) const {
-    const Tensor usual = network.usual().value(), of_rows = unsqueeze(weight, 2);
-    const Tensor apart =
-        sum(where(greater(of_rows, 0.0f), of_rows * (rated.features - usual), 0.0f), {1}, true);
-    const Tensor so_far = minimum(in_all_.taken.value(), kUsualSamples) + sum(of_rows, {1}, true);
-    updates.push_back(Update::assign(network.usual(), usual + apart / maximum(so_far, 1e-6f)));
+    const Tensor heard = network.heard().value(), usual = network.usual().value();
+    const auto by_choice = [&](const Tensor& weights) {
+      return unsqueeze(sum(rated.goal * unsqueeze(rated.choice * unsqueeze(weights, 2), 2), {1}), 1);
+    };
+    const Tensor arrived = by_choice(told),
+                 values = by_choice(where(greater(told, 0.0f), told * target, 0.0f));
+    updates.push_back(Update::assign(network.heard(), heard + arrived));
+    const Tensor so_far = minimum(heard, kUsualWords) + (arrived + kUntaughtWords);
+    updates.push_back(Update::assign(network.usual(), usual + (values - arrived * usual) / so_far));
   }
 
   BrainSpec spec_;

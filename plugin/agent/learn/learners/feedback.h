@@ -30,15 +30,17 @@
 // smaller for choices that many words were about (decide/infer_graph.cpp).
 //
 // While few words were heard, of which many are wrong, what is seen misleads more than it tells. Minibatches
-// and agents that explore use the features f as they are. Other agents act by u + t (f - u), and so do
-// weights that leave the brain (keep/saved_brain.h). u is what features usually are:
+// and agents that explore use H as it is. Other agents act by U + t (H - U), and so do weights that leave the
+// brain (keep/saved_brain.h). U(g, a) is the usual word for a choice, whatever is seen: the mean of the words
+// and demonstrations about it, after kUntaughtWords of (1 - 2 kCareless) (2 / choices - 1). A person who errs
+// so often says that, on average, of an untaught choice.
 //   t = 1 - share * d * (1 - kTrustFactor * r), where share is the goal's
 //   d = (e - kBelieved) / (kCareless - kBelieved): a person who seldom errs is not doubted
 //   r = (sum of w (h - U) (H - U) + kTrustBefore * kFirstTrust) / (sum of w (H - U)^2 + kTrustBefore)
-// d and kTrustFactor * r stay in 0 to 1. H is the value of a word's choice before the word is learned, U that
-// by u. The sums forget: they hold about kTrustWords by weight. r is the factor of a regression that predicts
-// new words best (Copas, Regression, Prediction and Shrinkage, 1983). kTrustFactor is above 1, since choosing
-// needs less certainty than guessing.
+// d and kTrustFactor * r stay in 0 to 1. H and U are those of a word's choice before the word is learned. The
+// sums forget: they hold about kTrustWords by weight. r is the factor of a regression that predicts new words
+// best (Copas, Regression, Prediction and Shrinkage, 1983). kTrustFactor is above 1, since choosing needs
+// less certainty than guessing.
 
 #include "plugin/agent/learn/learner.h"
 
