@@ -179,6 +179,10 @@ class Emitter {
   int crossing_axis() const;
   void wide_map_body(int workgroup_size);
   void crossing_map_body(int axis, int workgroup_size);
+  std::int64_t neighbouring_places();
+  int last_axis() const;
+  bool folds_only_windows();
+  void neighbours_map_body(std::int64_t places, int workgroup_size);
 
   // A fold over k = first, first + step, ...: declares accumulators, writes the loop, and returns the
   // accumulators' names.
@@ -197,6 +201,8 @@ class Emitter {
                  const IndexExpression& k);
   std::string reduced_term(graph::NodeIndex node, const std::vector<IndexExpression>& own,
                            const IndexExpression& k);  // of a reduction, at position k
+  bool writes_terms_out(graph::NodeIndex node);        // of a fold, one by one: no loop, all indices known
+  bool reads_windows(graph::NodeIndex node) const;     // within its own evaluation
   bool computes_folds(graph::NodeIndex node) const;    // within its own evaluation
   bool reads_members(graph::NodeIndex node) const;     // within its own evaluation
   bool folds_alike(graph::NodeIndex one, graph::NodeIndex other) const;
