@@ -15,6 +15,7 @@
 #include "compute/kernels/custom_emitter.h"
 #include "compute/kernels/embedded_shaders.h"
 #include "compute/kernels/emitter.h"
+#include "compute/kernels/glsl_extensions.h"
 #include "compute/kernels/page_emitter.h"
 #include "compute/kernels/product_emitter.h"
 #include "compute/kernels/region_emitter.h"
@@ -218,20 +219,6 @@ std::string with_kept_loops(const std::string& functions) {
   return marked.append(functions, from);
 }
 
-// The GLSL extensions of kernels on matrix units.
-std::vector<std::string> extensions(MatrixUnits units, MatrixDialect dialect) {
-  if (units == MatrixUnits::none) return {};
-  std::vector<std::string> names{"GL_EXT_shader_explicit_arithmetic_types_float16",
-                                 "GL_KHR_memory_scope_semantics"};
-  if (units == MatrixUnits::workgroup)
-    names.insert(names.end(), {"GL_KHR_cooperative_matrix", "GL_NV_cooperative_matrix2"});
-  else
-    names.insert(names.end(),
-                 {"GL_KHR_shader_subgroup_basic",
-                  dialect == MatrixDialect::khr ? "GL_KHR_cooperative_matrix" : "GL_NV_cooperative_matrix"});
-  return names;
-}
-
 // Invocations of a workgroup of the dispatch: those of its product, region or fold, else kWorkgroupSize.
 int workgroup_size_of(const Graph& graph, const Schedule& schedule, std::span<const std::int32_t> tasks) {
   const auto task_of = [&](std::int32_t t) -> const Task& { return schedule.tasks[at(t)]; };
@@ -414,20 +401,21 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   source.invocations = static_cast<std::uint32_t>(workgroup_size);
 
   const std::string functions = limits.keep_loops ? with_kept_loops(writer.functions) : writer.functions;
-  std::string& glsl = source.glsl = "#version 450\n";
-  if (has_product || functions.find("unroll]]") != std::string::npos)
-    glsl += "#extension GL_EXT_control_flow_attributes : require\n";
   if (units == MatrixUnits::subgroup) {
     source.subgroup_size = 32;
     writer.includes.insert(limits.matrix_dialect == MatrixDialect::khr ? "matrices_khr" : "matrices_nv");
   }
-  for (const std::string& extension : extensions(units, limits.matrix_dialect))
-    glsl += text("#extension ", extension, " : require\n");
-  if (names.has_narrow_floats()) glsl += "#extension GL_EXT_shader_16bit_storage : require\n";
+  const ShaderNeeds needs{
+      .loops = has_product || functions.find("unroll]]") != std::string::npos,
+      .narrow_floats = names.has_narrow_floats(),
+      .rounded_halves = limits.rounds_to_float16 && functions.find("imp_to_half(") != std::string::npos,
+      .units = units,
+      .dialect = limits.matrix_dialect};
+  std::string& glsl = source.glsl = text("#version 450\n", extension_lines(needs));
   glsl += text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
                writer.shared_arrays, writer.region_arrays.declarations(),
                fold_arrays(functions, workgroup_size, writer.fold_slots));
-  glsl += included_functions(writer.includes) + names.long_functions() + functions;
+  glsl += execution_modes(needs) + included_functions(writer.includes) + names.long_functions() + functions;
   const std::string_view rows = source.groups_y > 1 ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "";
   glsl += text("void main() {\n  int group = int(gl_WorkGroupID.x", rows, ");\n", calls, "}\n");
 }

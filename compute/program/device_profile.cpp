@@ -75,6 +75,7 @@ DispatchLimits program::dispatch_limits(const vk::CapabilityProfile& capabilitie
   limits.table_entries = vk::kTableBytes / 4;
   limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
   limits.storage_16bit = capabilities.storage_16bit;
+  limits.rounds_to_float16 = capabilities.storage_16bit && capabilities.rounds_to_float16;
   limits.fold_terms = capabilities.processor ? 2 : 8;
   limits.keep_loops = capabilities.processor;
   limits.matrix_dialect = capabilities.cooperative_matrix_khr ? MatrixDialect::khr : MatrixDialect::nv;

@@ -34,9 +34,9 @@ struct BuiltProduct {
 };
 
 // The kernel with the product. tile: name of the variant to take; empty: as the cost model chooses.
-// images: of convolutions, as places by channels.
+// images: of convolutions, as places by channels. rounds: as the device converts.
 BuiltProduct build_product(const Tensor& output, Units units, const std::string& tile = {},
-                           std::int64_t shared_bytes = 49152, bool images = false) {
+                           std::int64_t shared_bytes = 49152, bool images = false, bool rounds = false) {
   Graph graph = build_graph(std::span(&output, 1)).value();
   FusionRequest request;
   for (NodeIndex n = 0; n < graph.size(); ++n)
@@ -51,6 +51,7 @@ BuiltProduct build_product(const Tensor& output, Units units, const std::string&
   options.narrow_products = options.channels_last = options.half_values = images;
   DispatchLimits limits;
   limits.matrix_dialect = units == Units::nv ? MatrixDialect::nv : MatrixDialect::khr;
+  limits.rounds_to_float16 = rounds;
 
   BuiltProduct built;
   VariantTable table;
@@ -230,6 +231,21 @@ TEST(MatrixProducts, OfAWorkgroupNeedTheExtensionThatTheyAreBuiltOn) {
   EXPECT_FALSE(fusion_options(profile).matrix_workgroups);
   profile.cooperative_matrix_khr = true;
   EXPECT_TRUE(fusion_options(profile).matrix_workgroups);
+}
+
+// Where kernels may ask for that, the device rounds halves to even, and keeps subnormals.
+TEST(MatrixProducts, StoreHalvesByTheDevicesOwnConversion) {
+  const Tensor product =
+      cast(cast(matmul(half("x", {256, 128}), half("y", {128, 256})), DType::float32) + 1.0f, DType::float16);
+  for (const bool rounds : {false, true}) {
+    const DispatchSource dispatch = build_product(product, Units::nv, {}, 49152, false, rounds).dispatch;
+    const auto holds = [&](const char* text) { return dispatch.glsl.find(text) != std::string::npos; };
+    EXPECT_TRUE(holds("imp_to_half("));
+    EXPECT_EQ(holds("capabilities = [4467], 4462, 16"), rounds);
+    EXPECT_EQ(holds("capabilities = [4464], 4459, 16"), rounds);
+    EXPECT_EQ(holds("#define ROUNDS_HALVES"), rounds);
+    EXPECT_EQ(product_errors(dispatch, Units::nv), "");
+  }
 }
 
 // The rows of a window overlap, so none is a line of memory.

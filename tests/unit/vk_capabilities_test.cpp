@@ -38,6 +38,7 @@ struct FakeDriver {
   std::vector<VkStructureType> asked;
   std::vector<VkCooperativeMatrixPropertiesNV> matrices_nv;
   std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
+  bool rounds_halves = true, keeps_subnormals = true;        // VkPhysicalDeviceFloatControlsProperties
   std::uint32_t most_extent = 1024, most_invocations = 256;  // of a workgroup's matrices
   std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible;
 
@@ -99,6 +100,11 @@ Functions capability_functions() {
       }
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES) {
         reinterpret_cast<VkPhysicalDeviceSubgroupProperties*>(link)->subgroupSize = 32;
+      }
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES) {
+        auto& floats = *reinterpret_cast<VkPhysicalDeviceFloatControlsProperties*>(link);
+        floats.shaderRoundingModeRTEFloat16 = VK_TRUE;
+        floats.shaderDenormPreserveFloat16 = FakeDriver::of(device).keeps_subnormals;
       }
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV) {
         auto& most = *reinterpret_cast<VkPhysicalDeviceCooperativeMatrix2PropertiesNV*>(link);
@@ -430,6 +436,18 @@ TEST_F(CapabilitiesTest, TakesMatricesOfAWorkgroupWithAllThatTheirKernelsUse) {
   driver_.most_extent = 256;
   driver_.most_invocations = 128;
   EXPECT_FALSE(has()) << "of too few invocations";
+}
+
+TEST_F(CapabilitiesTest, RoundsToFloat16WhereTheDeclaredVersionOrExtensionHasModes) {
+  const auto has = [&] { return read()->capabilities.rounds_to_float16; };
+  EXPECT_TRUE(has());
+  driver_.keeps_subnormals = false;
+  EXPECT_FALSE(has());
+  driver_.keeps_subnormals = true;
+  description_.api_version = VK_API_VERSION_1_1;
+  EXPECT_FALSE(has()) << "not declared";
+  extensions_ = {"VK_KHR_shader_float_controls"};
+  EXPECT_TRUE(has());
 }
 
 TEST_F(CapabilitiesTest, PassesOverStructsThatItDoesNotKnow) {

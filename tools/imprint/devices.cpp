@@ -53,6 +53,7 @@ constexpr Feature kFeatures[] = {
     {"cooperative_matrix_nv", &vk::Capabilities::cooperative_matrix_nv},
     {"cooperative_matrix_khr", &vk::Capabilities::cooperative_matrix_khr},
     {"cooperative_matrix2_nv", &vk::Capabilities::cooperative_matrix2_nv},
+    {"rounds_to_float16", &vk::Capabilities::rounds_to_float16},
     {"debug_utils", &vk::Capabilities::debug_utils},
     {"pipeline_creation_cache_control", &vk::Capabilities::pipeline_creation_cache_control}};
 

@@ -50,6 +50,9 @@ struct Capabilities {
   std::uint32_t min_subgroup_size = 0, max_subgroup_size = 0;
   std::uint32_t timestamp_valid_bits = 0;  // of the queue family; 0: no timestamps
   double timestamp_period_ns = 0;
+  // A kernel may ask for conversions to float16 that round halves to even and keep subnormals. Needs Vulkan
+  // 1.2 or VK_KHR_shader_float_controls, declared.
+  bool rounds_to_float16 = false;
 
   // Whether kernels can run in subgroups of this size: they can require it, or the device has no other size.
   bool runs_subgroups_of(std::uint32_t size) const {

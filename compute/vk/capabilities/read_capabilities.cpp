@@ -40,7 +40,7 @@ Result<std::unordered_set<std::string>> device_extensions(VkPhysicalDevice physi
   return set;
 }
 
-void read_properties(VkPhysicalDevice physical_device, const Functions& functions,
+void read_properties(VkPhysicalDevice physical_device, const Functions& functions, const FeatureSource& host,
                      const FeatureSource& device, Capabilities& found) {
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
@@ -53,6 +53,14 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
   if (device.has("VK_EXT_subgroup_size_control", VK_API_VERSION_1_3)) {
     sizes.pNext = properties.pNext;
     properties.pNext = &sizes;
+  }
+  constexpr const char* kFloatControls = "VK_KHR_shader_float_controls";
+  VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
+  const bool has_float_controls =
+      host.has(kFloatControls, VK_API_VERSION_1_2) && device.has(kFloatControls, VK_API_VERSION_1_2);
+  if (has_float_controls) {
+    floats.pNext = properties.pNext;
+    properties.pNext = &floats;
   }
   functions.vkGetPhysicalDeviceProperties2(physical_device, &properties);
 
@@ -82,6 +90,14 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
     found.max_subgroup_size = sizes.maxSubgroupSize;
   }
   found.timestamp_period_ns = p.limits.timestampPeriod;
+  // Kernels ask for 16 bits alone. Those with a mode for 64 bits would be other kernels.
+  const auto is_own = [](VkShaderFloatControlsIndependence independence) {
+    return independence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+  };
+  found.rounds_to_float16 = has_float_controls && floats.shaderRoundingModeRTEFloat16 == VK_TRUE &&
+                            floats.shaderDenormPreserveFloat16 == VK_TRUE &&
+                            is_own(floats.roundingModeIndependence) &&
+                            is_own(floats.denormBehaviorIndependence);
 }
 
 // Checks that the queue family exists and computes; reads the length of its timestamps.
@@ -142,7 +158,7 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   CapabilityReport report;
   Capabilities& effective = report.capabilities;
   effective.api_version = host.version;
-  read_properties(description.physical_device, functions, device, effective);
+  read_properties(description.physical_device, functions, host, device, effective);
   IMPRINT_CHECK(read_queue_family(description, functions, effective));
   for (const OptionalFeature& feature : optional_features()) {
     const FeatureState state{declared.*feature.member, too_early.*feature.member, supported.*feature.member,

@@ -31,6 +31,7 @@ struct CapabilityProfile {
   bool cooperative_matrix_nv = false;
   bool cooperative_matrix_khr = false;  // preferred to the one above
   bool cooperative_matrix2_nv = false;  // preferred to both
+  bool rounds_to_float16 = false;       // with a mode that kernels ask for
   bool processor = false;               // written for a CPU's few cores and caches; runs anywhere
   // Of an archive's profile: bit i is set if profile_fields()[i] changes none of its kernels.
   std::uint32_t unused_fields = 0;

@@ -123,7 +123,8 @@ bool GlslCompiler::knows(std::string_view extension) {
     std::string_view extension;
     std::atomic<signed char> answer{-1};
   };
-  static constinit Asked asked[] = {{"GL_KHR_cooperative_matrix"}, {"GL_NV_cooperative_matrix2"}};
+  static constinit Asked asked[] = {
+      {"GL_KHR_cooperative_matrix"}, {"GL_NV_cooperative_matrix2"}, {"GL_EXT_spirv_intrinsics"}};
   const auto ask = [&] {
     const std::string text = "#version 450\n#extension " + std::string(extension) +
                              " : require\nlayout(local_size_x = 1) in;\nvoid main() {}\n";
