@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <set>
 #include <utility>
 
 #include "compute/graph/axis_map.h"
@@ -324,6 +325,10 @@ std::vector<Emitter::Accumulator> Emitter::fold(std::span<const NodeIndex> nodes
   // are still added in order.
   const std::int64_t length = fold_length(graph_, node);
   const int stride = std::stoi(step);
+  if (first == "0" && stride == 1 && !along && writes_terms_out(node)) {
+    for (std::int64_t term = 0; term < length; ++term) add_terms(term);
+    return results;
+  }
   const std::int64_t turns_alone = length / stride;
   int terms = turns_alone < 8 ? 1 : std::min(fold_terms_, turns_alone < 32 ? 4 : 8);
   if (stride > 1 && turns_alone > 1)  // a workgroup's fold is bound by latency
@@ -371,6 +376,28 @@ std::vector<Emitter::Accumulator> Emitter::fold(std::span<const NodeIndex> nodes
   add_terms(position);
   close();
   return results;
+}
+
+bool Emitter::writes_terms_out(NodeIndex node) {
+  constexpr int kGpuTerms = 8;  // CPU drivers take fewer at once
+  constexpr std::int64_t kMostTerms = 25;
+  return fold_terms_ >= kGpuTerms && fold_length(graph_, node) <= kMostTerms && used_terms(node).empty() &&
+         !computes_folds(node) && reads_windows(node);
+}
+
+bool Emitter::reads_windows(NodeIndex node) const {
+  std::vector<NodeIndex> stack{node};
+  std::set<NodeIndex> seen;
+  while (!stack.empty()) {
+    const NodeIndex reader = stack.back();
+    stack.pop_back();
+    for (NodeIndex input : graph_[reader].inputs) {
+      if (schedule_.materialized[at(input)] || !seen.insert(input).second) continue;
+      if (graph_[input].op == Op::window) return true;
+      stack.push_back(input);
+    }
+  }
+  return false;
 }
 
 bool Emitter::computes_folds(NodeIndex node) const {

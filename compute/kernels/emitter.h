@@ -197,6 +197,8 @@ class Emitter {
                  const IndexExpression& k);
   std::string reduced_term(graph::NodeIndex node, const std::vector<IndexExpression>& own,
                            const IndexExpression& k);  // of a reduction, at position k
+  bool writes_terms_out(graph::NodeIndex node);        // of a fold, one by one: no loop, all indices known
+  bool reads_windows(graph::NodeIndex node) const;     // within its own evaluation
   bool computes_folds(graph::NodeIndex node) const;    // within its own evaluation
   bool reads_members(graph::NodeIndex node) const;     // within its own evaluation
   bool folds_alike(graph::NodeIndex one, graph::NodeIndex other) const;

@@ -12,6 +12,7 @@
 
 #include "compute/graph/plan/fusion.h"
 #include "compute/kernels/dispatch_source.h"
+#include "compute/tensor/composites/images.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {
@@ -33,7 +34,7 @@ Tensor chain(int links, const std::function<Tensor(const Tensor& x, int link)>& 
 }
 
 // All kernels of the values.
-std::string kernels_of(const std::vector<Tensor>& outputs) {
+std::string kernels_of(const std::vector<Tensor>& outputs, const DispatchLimits& limits = {}) {
   Graph graph = build_graph(outputs).value();
   FusionRequest request;
   for (NodeIndex n = 0; n < graph.size(); ++n)
@@ -41,7 +42,7 @@ std::string kernels_of(const std::vector<Tensor>& outputs) {
   for (NodeIndex root : graph.roots) request.outputs.push_back({root});
   const Schedule schedule = fuse(graph, request, {}).value();
   const std::vector<DispatchSource> dispatches =
-      build_dispatches(graph, schedule, {}, [](const Place&) { return 0; }).value();
+      build_dispatches(graph, schedule, limits, [](const Place&) { return 0; }).value();
   std::string all;
   for (const DispatchSource& dispatch : dispatches) all += dispatch.glsl;
   return all;
@@ -149,6 +150,16 @@ TEST(InlinedCodeCount, CountsWhatIsComputedAgain) {
   const Tensor y = exp(x);
   EXPECT_EQ(repeats(concat({y, y, y}, 0)), 2);
   EXPECT_EQ(repeats(y * y + y), 0);
+}
+
+// A GPU knows the places of all nine at once; a CPU's driver would take long to compile them.
+TEST(WindowsTest, OfFewTermsNeedNoLoopOnAGpu) {
+  const Tensor pooled = max_pool(input("x", {1, 4, 9, 9}), {.size = 3});
+  EXPECT_EQ(kernels_of({pooled}).find("for ("), std::string::npos);
+  DispatchLimits cpu;
+  cpu.fold_terms = 2;
+  EXPECT_NE(kernels_of({pooled}, cpu).find("for ("), std::string::npos);
+  EXPECT_NE(kernels_of({max_pool(input("x", {1, 4, 9, 9}), {.size = 7})}).find("for ("), std::string::npos);
 }
 
 }  // namespace
