@@ -38,6 +38,7 @@ struct FakeDriver {
   std::vector<VkStructureType> asked;
   std::vector<VkCooperativeMatrixPropertiesNV> matrices_nv;
   std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
+  bool multiplies_bytes = true;
   std::uint32_t most_extent = 1024, most_invocations = 256;  // of a workgroup's matrices
   std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible;
 
@@ -99,6 +100,10 @@ Functions capability_functions() {
       }
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES) {
         reinterpret_cast<VkPhysicalDeviceSubgroupProperties*>(link)->subgroupSize = 32;
+      }
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES) {
+        reinterpret_cast<VkPhysicalDeviceShaderIntegerDotProductProperties*>(link)
+            ->integerDotProduct4x8BitPackedSignedAccelerated = FakeDriver::of(device).multiplies_bytes;
       }
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV) {
         auto& most = *reinterpret_cast<VkPhysicalDeviceCooperativeMatrix2PropertiesNV*>(link);
@@ -348,6 +353,19 @@ TEST_F(CapabilitiesTest, TakesTheLowerOfBothVersions) {
   EXPECT_EQ(report->capabilities.api_version, VK_API_VERSION_1_1);
 }
 
+TEST_F(CapabilitiesTest, MultipliesBytesOnlyWithAnInstruction) {
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dots{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+  driver_.supported = {dots.sType};
+  dots.shaderIntegerDotProduct = VK_TRUE;
+  declare(dots);
+  EXPECT_TRUE(read()->capabilities.integer_dot);
+  driver_.multiplies_bytes = false;
+  const auto report = read();
+  EXPECT_FALSE(report->capabilities.integer_dot);
+  EXPECT_EQ(loss(*report, "shaderIntegerDotProduct")->cause, "the device has no instruction for it");
+}
+
 // The feature only says that matrices exist; the physical device lists their shapes.
 TEST_F(CapabilitiesTest, TakesMatricesOnlyInTheShapesThatKernelsAreWrittenFor) {
   driver_.extensions = {"VK_KHR_cooperative_matrix"};
@@ -575,7 +593,7 @@ TEST(AdapterVulkan, PassesOnEveryFeatureThatImprintReads) {
       read += wanted.*feature.member;
     }
   }
-  EXPECT_GE(read, 19);  // each optional feature of a struct, by its version and by its extension
+  EXPECT_GE(read, 21);  // each optional feature of a struct, by its version and by its extension
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ constexpr ProfileField kFields[] = {
     {"cooperative_matrix_nv", nullptr, &P::cooperative_matrix_nv},
     {"cooperative_matrix_khr", nullptr, &P::cooperative_matrix_khr},
     {"cooperative_matrix2_nv", nullptr, &P::cooperative_matrix2_nv},
-    {"processor", nullptr, &P::processor}};
+    {"processor", nullptr, &P::processor},
+    {"integer_dot", nullptr, &P::integer_dot}};
 
 std::uint32_t bit_of(const ProfileField& field) { return 1u << (&field - std::begin(kFields)); }
 
@@ -68,6 +69,7 @@ CapabilityProfile CapabilityProfile::of(const Capabilities& device, bool schedul
   profile.cooperative_matrix_khr = device.cooperative_matrix_khr;
   profile.cooperative_matrix2_nv = device.cooperative_matrix2_nv &&
                                    device.api_version >= VK_API_VERSION_1_3;  // its kernels are SPIR-V 1.6
+  profile.integer_dot = device.integer_dot;
   profile.processor = device.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !schedule_as_gpu;
   return profile;
 }
