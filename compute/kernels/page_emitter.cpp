@@ -155,8 +155,18 @@ std::size_t PageEmitter::output_of(const Store& store) const {
   return node.op == Op::page_output ? static_cast<std::size_t>(node.ints[0]) : 0;
 }
 
+// The task's members are the page's output and elementwise functions of it.
+std::string PageEmitter::continued_function() {
+  members_ = {{task_.anchor, "value"}};
+  evaluate_members({named("i"), {}});
+  members_.clear();
+  return text("void imp_store_0(int i, ", dtype_is_float(anchor_.dtype) ? "float" : "int", " value) {\n",
+              take_body(), "}\n");
+}
+
 // An output that nothing reads is not stored.
 std::string PageEmitter::store_function(std::size_t output) {
+  if (anchor_.source->page->is_continued) return continued_function();
   DType dtype = anchor_.source->page->outputs[output].dtype;
   for (const Store& store : task_.stores) {
     if (output_of(store) != output) continue;

@@ -19,6 +19,7 @@ class PageEmitter : public Emitter {
   std::string four_functions(std::size_t input);
   std::string eight_functions(std::size_t input);
   std::string store_function(std::size_t output);
+  std::string continued_function();
   std::string kept_functions(std::size_t output);
   std::size_t output_of(const graph::Store& store) const;
   std::string take_body();  // what was written since the last call

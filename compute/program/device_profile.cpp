@@ -40,6 +40,7 @@ FusionOptions program::fusion_options(const vk::CapabilityProfile& capabilities)
   // These kernels also use the matrices of GL_KHR_cooperative_matrix.
   options.matrix_workgroups = options.matrix_tiles && capabilities.cooperative_matrix2_nv;
   options.pads_inside = !capabilities.processor;
+  options.pages.integer_dot = capabilities.integer_dot;
   options.pages.invocations = options.most_invocations;
   options.pages.shared_bytes = static_cast<int>(options.region_shared_bytes);
   if (capabilities.processor) {

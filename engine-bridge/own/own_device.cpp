@@ -171,6 +171,7 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
   add(c.query_reset, "VK_EXT_host_query_reset", VK_API_VERSION_1_2);
   add(c.cache, "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3);
   add(c.memory_model, "VK_KHR_vulkan_memory_model", VK_API_VERSION_1_2);
+  add(c.integer_dot, "VK_KHR_shader_integer_dot_product", VK_API_VERSION_1_3);
   add(c.matrix_nv, "VK_NV_cooperative_matrix", kNever);
   if (instance.may_enable_since(VK_MAKE_API_VERSION(0, 1, 3, 255)))
     add(c.matrix_khr, "VK_KHR_cooperative_matrix", kNever);

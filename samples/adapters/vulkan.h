@@ -92,6 +92,8 @@ class VulkanGuest {
        sizeof(VkPhysicalDevice16BitStorageFeatures)},
       {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
        sizeof(VkPhysicalDeviceShaderFloat16Int8Features)},
+      {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+       sizeof(VkPhysicalDeviceShaderIntegerDotProductFeatures)},
       {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES,
        sizeof(VkPhysicalDeviceVulkanMemoryModelFeatures)},
       {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,

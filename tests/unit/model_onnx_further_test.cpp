@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "compute/program/loop_parts.h"
+#include "compute/tensor/pages/library_page.h"
 #include "tests/unit/model_onnx_run.h"
 
 namespace imprint {
@@ -542,7 +543,10 @@ TEST(OnnxQuantised, SumsOfManyTermsAreExact) {
         .output("y", {}, kInt32);
     const ImportedModel model = must_import(builder);
     EXPECT_THAT(value_of(model, "y", {{"x", x}}), ElementsAre(expected[0], expected[1]));
-    const auto nodes = program::reachable(std::array{model.outputs[0].tensor});
+    const tensor::Node& page = *model.outputs[0].tensor.node();
+    ASSERT_EQ(page.op, tensor::Op::page);
+    const std::vector<Tensor> inputs(page.inputs.begin(), page.inputs.end());
+    const auto nodes = program::reachable(page.page->compose(inputs));
     EXPECT_EQ(std::ranges::count(nodes, tensor::Op::matmul, [](const auto* node) { return (*node)->op; }),
               largest == 8 ? 1 : 4);
   }

@@ -5,14 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstring>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "compute/vk/capabilities/optional_features.h"
-#include "samples/adapters/vulkan.h"
 
 namespace imprint::vk {
 namespace {
@@ -38,7 +36,8 @@ struct FakeDriver {
   std::vector<VkStructureType> asked;
   std::vector<VkCooperativeMatrixPropertiesNV> matrices_nv;
   std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
-  bool rounds_halves = true, keeps_subnormals = true;        // VkPhysicalDeviceFloatControlsProperties
+  bool rounds_halves = true, keeps_subnormals = true;  // VkPhysicalDeviceFloatControlsProperties
+  bool multiplies_bytes = true;
   std::uint32_t most_extent = 1024, most_invocations = 256;  // of a workgroup's matrices
   std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible;
 
@@ -105,6 +104,10 @@ Functions capability_functions() {
         auto& floats = *reinterpret_cast<VkPhysicalDeviceFloatControlsProperties*>(link);
         floats.shaderRoundingModeRTEFloat16 = VK_TRUE;
         floats.shaderDenormPreserveFloat16 = FakeDriver::of(device).keeps_subnormals;
+      }
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES) {
+        reinterpret_cast<VkPhysicalDeviceShaderIntegerDotProductProperties*>(link)
+            ->integerDotProduct4x8BitPackedSignedAccelerated = FakeDriver::of(device).multiplies_bytes;
       }
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV) {
         auto& most = *reinterpret_cast<VkPhysicalDeviceCooperativeMatrix2PropertiesNV*>(link);
@@ -354,6 +357,19 @@ TEST_F(CapabilitiesTest, TakesTheLowerOfBothVersions) {
   EXPECT_EQ(report->capabilities.api_version, VK_API_VERSION_1_1);
 }
 
+TEST_F(CapabilitiesTest, MultipliesBytesOnlyWithAnInstruction) {
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dots{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+  driver_.supported = {dots.sType};
+  dots.shaderIntegerDotProduct = VK_TRUE;
+  declare(dots);
+  EXPECT_TRUE(read()->capabilities.integer_dot);
+  driver_.multiplies_bytes = false;
+  const auto report = read();
+  EXPECT_FALSE(report->capabilities.integer_dot);
+  EXPECT_EQ(loss(*report, "shaderIntegerDotProduct")->cause, "the device has no instruction for it");
+}
+
 // The feature only says that matrices exist; the physical device lists their shapes.
 TEST_F(CapabilitiesTest, TakesMatricesOnlyInTheShapesThatKernelsAreWrittenFor) {
   driver_.extensions = {"VK_KHR_cooperative_matrix"};
@@ -535,65 +551,6 @@ TEST_F(CapabilitiesTest, NamesMissingFeaturesAndWhy) {
     EXPECT_THAT(std::string(bonus.reason), Not(IsEmpty())) << bonus.item;
     EXPECT_FALSE(loss(*report, bonus.item)) << bonus.item;
   }
-}
-
-// A loader returns every function of the core version. Only effective ones are called.
-TEST(Functions, KeepOnlyDeclaredFunctions) {
-  Functions f;
-  f.vkCmdPipelineBarrier2 = [](VkCommandBuffer, const VkDependencyInfo*) {};
-  f.vkResetQueryPool = [](VkDevice, VkQueryPool, std::uint32_t, std::uint32_t) {};
-  f.vkGetSemaphoreCounterValue = [](VkDevice, VkSemaphore, std::uint64_t*) { return VK_SUCCESS; };
-  Capabilities capabilities;
-  capabilities.host_query_reset = true;
-  drop_undeclared(f, capabilities);
-  EXPECT_EQ(f.vkCmdPipelineBarrier2, nullptr);
-  EXPECT_EQ(f.vkGetSemaphoreCounterValue, nullptr);
-  EXPECT_NE(f.vkResetQueryPool, nullptr);
-}
-
-TEST(Capabilities, SaysWhichSubgroupsItsKernelsMayAskFor) {
-  Capabilities fixed;
-  fixed.subgroup_size = 64;
-  EXPECT_TRUE(fixed.runs_subgroups_of(64));
-  EXPECT_FALSE(fixed.runs_subgroups_of(32));
-  Capabilities chosen = fixed;
-  chosen.min_subgroup_size = 32;
-  chosen.max_subgroup_size = 64;
-  EXPECT_TRUE(chosen.runs_subgroups_of(32));
-  EXPECT_FALSE(chosen.runs_subgroups_of(16));
-}
-
-// Fewer features would be legal, so only this test sees that the adapter's copy lacks one.
-TEST(AdapterVulkan, PassesOnEveryFeatureThatImprintReads) {
-  FeatureSource source{VK_API_VERSION_1_3, {}};
-  for (const OptionalFeature& feature : optional_features())
-    if (feature.extension) source.extensions.insert(feature.extension);
-  struct AllOn {
-    VkStructureType type;
-    const void* next = nullptr;
-    std::array<VkBool32, 100> features;
-  } chain;
-  chain.features.fill(VK_TRUE);
-  std::vector<int> types;
-  for (int core = 0; core < 64; ++core) types.push_back(core);
-  for (int extension = 1; extension < 1000; ++extension)
-    for (int of_extension = 0; of_extension < 10; ++of_extension)
-      types.push_back(1'000'000'000 + (extension - 1) * 1000 + of_extension);
-  imprint::adapters::VulkanGuest guest;
-  const VkDeviceCreateInfo device{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &chain};
-  int read = 0;
-  for (const int type : types) {
-    chain.type = static_cast<VkStructureType>(type);
-    const Capabilities wanted = read_chain(&chain, source).usable;
-    guest.made_device(device, VK_NULL_HANDLE, VK_NULL_HANDLE);
-    const Capabilities copied = read_chain(guest.record_only(0).features, source).usable;
-    for (const OptionalFeature& feature : optional_features()) {
-      EXPECT_EQ(copied.*feature.member, wanted.*feature.member)
-          << "struct " << type << ", " << feature.feature;
-      read += wanted.*feature.member;
-    }
-  }
-  EXPECT_GE(read, 19);  // each optional feature of a struct, by its version and by its extension
 }
 
 }  // namespace

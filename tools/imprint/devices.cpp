@@ -50,6 +50,7 @@ constexpr Feature kFeatures[] = {
     {"host_query_reset", &vk::Capabilities::host_query_reset},
     {"memory_budget", &vk::Capabilities::memory_budget},
     {"vulkan_memory_model", &vk::Capabilities::vulkan_memory_model},
+    {"integer_dot", &vk::Capabilities::integer_dot},
     {"cooperative_matrix_nv", &vk::Capabilities::cooperative_matrix_nv},
     {"cooperative_matrix_khr", &vk::Capabilities::cooperative_matrix_khr},
     {"cooperative_matrix2_nv", &vk::Capabilities::cooperative_matrix2_nv},

@@ -72,6 +72,7 @@ struct Compiled {
   ProgramStats stats;
   std::vector<LoopUse> loops;
   std::uint64_t loop_bytes = 0;                              // what loops carry, stack and take from outside
+  std::uint64_t int8_products = 0;                           // kernels that multiply packed numbers of 8 bits
   std::vector<std::pair<std::string, std::string>> outputs;  // names, and types with shapes
 };
 
@@ -87,6 +88,14 @@ std::vector<LoopUse> loops_of(const Program& program) {
         loop.bytes_moved += kernel.bytes_read + kernel.bytes_written;
   }
   return out;
+}
+
+std::uint64_t int8_products_of(const Program& program) {
+  std::uint64_t count = 0;
+  for (const ScheduleFigures& part : program.schedule())
+    for (const DispatchFigures& dispatch : part.dispatches)
+      count += dispatch.glsl.find("imp_dot(") != std::string::npos ? 1 : 0;
+  return count;
 }
 
 Result<std::uint64_t> loop_bytes(const ProgramDescription& description) {
@@ -114,6 +123,7 @@ Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options
                 .stats = program.stats(),
                 .loops = loops_of(program),
                 .loop_bytes = bytes,
+                .int8_products = int8_products_of(program),
                 .outputs = {}};
   for (const ImportedValue& output : imported.outputs)
     made.outputs.emplace_back(output.name,
@@ -187,7 +197,8 @@ nlohmann::ordered_json to_json(const Compiled& program) {
           {"quantised_products",
            {{"whole", program.imported.quantised.whole},
             {"float", program.imported.quantised.in_float},
-            {"reasons", program.imported.quantised.reasons}}}};
+            {"reasons", program.imported.quantised.reasons}}},
+          {"int8_products", program.int8_products}};
 }
 
 void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operators,
@@ -254,6 +265,9 @@ void print_program(const Compiled& program, const std::string& device) {
   if (program.loop_bytes > 0)
     std::printf("  loops keep %.1f KiB from turn to turn\n", static_cast<double>(program.loop_bytes) / 1024);
   print_quantised(program.imported.quantised);
+  if (program.int8_products > 0)
+    std::printf("  %s of numbers of 8 bits on this device, summed in int32\n",
+                amount(program.int8_products, "product").c_str());
 }
 
 void print_bodies(const onnx::Model& model) {

@@ -436,9 +436,10 @@ std::int32_t Fuser::find_continued(NodeIndex index, const std::vector<Read>& rea
   }
   if (host < 0) return -1;
   const Task& task = schedule_.tasks[at(host)];
+  if (task.kind == TaskKind::page && !graph_[task.anchor].source->page->is_continued) return -1;
   const bool takes = task.element_count == graph_[index].element_count() && task.kind != TaskKind::scan &&
                      task.kind != TaskKind::region && task.kind != TaskKind::custom &&
-                     task.kind != TaskKind::row_fold && task.kind != TaskKind::page && !is_full(task) &&
+                     task.kind != TaskKind::row_fold && !is_full(task) &&
                      !stays_apart(graph_[task.members.front()], options_);
   return takes && (task.kind == TaskKind::map || cheap_cost(index) <= kMaxEpilogueCost) ? host : -1;
 }

@@ -17,6 +17,7 @@ struct PageLimits {
   bool processor = false;          // a CPU: an invocation is no lane, and its registers are few
   // A mixed program on a device with matrix units: pages may read float16 and use a subgroup's matrices.
   bool matrix_units = false;
+  bool integer_dot = false;  // pages may include integer_dot.glsl
 };
 
 struct LibraryPage : Page {
@@ -50,6 +51,8 @@ struct LibraryPage : Page {
   // Some expansions compute outputs that nothing reads: what only those read is dropped.
   bool spares_outputs = false;
   bool keeps_names = false;  // outputs have the names of axes that their shapes say (Extent)
+  // Cheap elementwise functions of the only output join the kernel, which stores each element once.
+  bool is_continued = false;
   // The same outputs by other operations, for devices. Then the page has no kernel of its own.
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, const PageLimits& limits)> expand;
 

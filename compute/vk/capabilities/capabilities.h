@@ -28,6 +28,7 @@ struct Capabilities {
   bool cooperative_matrix2_nv = false;
   bool debug_utils = false;
   bool pipeline_creation_cache_control = false;
+  bool integer_dot = false;  // shaders multiply four packed numbers of 8 bits at once
 
   // Properties of the physical device.
   std::string device_name;

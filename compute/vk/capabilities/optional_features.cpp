@@ -43,6 +43,8 @@ constexpr FeatureBit kFeatureBits[] = {
         VK_API_VERSION_1_3),
     BIT(Vulkan13Features, VULKAN_1_3_FEATURES, pipelineCreationCacheControl, pipeline_creation_cache_control,
         nullptr, VK_API_VERSION_1_3),
+    BIT(Vulkan13Features, VULKAN_1_3_FEATURES, shaderIntegerDotProduct, integer_dot, nullptr,
+        VK_API_VERSION_1_3),
 
     BIT(TimelineSemaphoreFeatures, TIMELINE_SEMAPHORE_FEATURES, timelineSemaphore, timeline_semaphore,
         "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2),
@@ -61,6 +63,8 @@ constexpr FeatureBit kFeatureBits[] = {
     BIT(PipelineCreationCacheControlFeatures, PIPELINE_CREATION_CACHE_CONTROL_FEATURES,
         pipelineCreationCacheControl, pipeline_creation_cache_control,
         "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3),
+    BIT(ShaderIntegerDotProductFeatures, SHADER_INTEGER_DOT_PRODUCT_FEATURES, shaderIntegerDotProduct,
+        integer_dot, "VK_KHR_shader_integer_dot_product", VK_API_VERSION_1_3),
     BIT(CooperativeMatrixFeaturesNV, COOPERATIVE_MATRIX_FEATURES_NV, cooperativeMatrix, cooperative_matrix_nv,
         "VK_NV_cooperative_matrix", kNeverCore),
     BIT(CooperativeMatrixFeaturesKHR, COOPERATIVE_MATRIX_FEATURES_KHR, cooperativeMatrix,
@@ -92,6 +96,9 @@ constexpr OptionalFeature kOptionalFeatures[] = {
      "a kernel first needed inside a frame is compiled there and counted, instead of refused"},
     {&Capabilities::host_query_reset, "hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2,
      "timestamp queries are reset by a command before each use"},
+    {&Capabilities::integer_dot, "shaderIntegerDotProduct", "VK_KHR_shader_integer_dot_product",
+     VK_API_VERSION_1_3,
+     "agents lose nothing; quantised models compute convolutions and products of many rows in float32"},
     {&Capabilities::cooperative_matrix_khr, "cooperativeMatrix", "VK_KHR_cooperative_matrix", kNeverCore,
      LIBRARY_ONLY "float16 products do not run on matrix units (KHR)"},
     {&Capabilities::cooperative_matrix_nv, "cooperativeMatrix", "VK_NV_cooperative_matrix", kNeverCore,
@@ -121,7 +128,7 @@ constexpr UnusedFeature kUnused[] = {
      "kernels reach tensors by bindings and offsets; maxStorageBufferRange limits a tensor either way"},
     {"VK_EXT_calibrated_timestamps", "budgets are durations, which need no host clock"},
     {"storageBuffer8BitAccess", "elements take four bytes, or two for narrow floats"},
-    {"shaderInt8", "no operation computes with bytes"},
+    {"shaderInt8", "bytes are packed in words"},
 };
 
 }  // namespace
@@ -207,6 +214,7 @@ Capabilities supported_features(VkPhysicalDevice physical_device, const Function
   ask(structs.query_reset);
   ask(structs.cache);
   ask(structs.memory_model);
+  ask(structs.integer_dot);
   ask(structs.matrix_nv);
   ask(structs.matrix_khr);
   ask(structs.matrix2_nv);
@@ -236,7 +244,9 @@ MissingFeature missing_feature(const OptionalFeature& feature, const FeatureStat
     missing.remedy = state.declared ? "declare only what vkCreateDevice was given" : "none on this device";
   } else if (!state.usable) {
     missing.kind = RemedyKind::none;
-    missing.cause = "the device's matrices have other shapes or types than kernels are written for";
+    missing.cause = feature.member == &Capabilities::integer_dot
+                        ? "the device has no instruction for it"
+                        : "the device's matrices have other shapes or types than kernels are written for";
     missing.remedy = "none on this device";
   } else if (state.declared_too_early) {
     missing.kind = RemedyKind::raise_version;

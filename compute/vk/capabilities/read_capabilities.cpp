@@ -40,7 +40,8 @@ Result<std::unordered_set<std::string>> device_extensions(VkPhysicalDevice physi
   return set;
 }
 
-void read_properties(VkPhysicalDevice physical_device, const Functions& functions, const FeatureSource& host,
+// Returns whether an instruction multiplies packed numbers. The feature alone is part of Vulkan 1.3.
+bool read_properties(VkPhysicalDevice physical_device, const Functions& functions, const FeatureSource& host,
                      const FeatureSource& device, Capabilities& found) {
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
@@ -61,6 +62,12 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
   if (has_float_controls) {
     floats.pNext = properties.pNext;
     properties.pNext = &floats;
+  }
+  VkPhysicalDeviceShaderIntegerDotProductProperties dots{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
+  if (device.has("VK_KHR_shader_integer_dot_product", VK_API_VERSION_1_3)) {
+    dots.pNext = properties.pNext;
+    properties.pNext = &dots;
   }
   functions.vkGetPhysicalDeviceProperties2(physical_device, &properties);
 
@@ -98,6 +105,7 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
                             floats.shaderDenormPreserveFloat16 == VK_TRUE &&
                             is_own(floats.roundingModeIndependence) &&
                             is_own(floats.denormBehaviorIndependence);
+  return dots.integerDotProduct4x8BitPackedSignedAccelerated || p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
 // Checks that the queue family exists and computes; reads the length of its timestamps.
@@ -158,7 +166,8 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   CapabilityReport report;
   Capabilities& effective = report.capabilities;
   effective.api_version = host.version;
-  read_properties(description.physical_device, functions, host, device, effective);
+  const bool has_dots = read_properties(description.physical_device, functions, host, device, effective);
+  usable.integer_dot = usable.integer_dot && has_dots;
   IMPRINT_CHECK(read_queue_family(description, functions, effective));
   for (const OptionalFeature& feature : optional_features()) {
     const FeatureState state{declared.*feature.member, too_early.*feature.member, supported.*feature.member,

@@ -26,7 +26,8 @@ constexpr ProfileField kFields[] = {
     {"cooperative_matrix_khr", nullptr, &P::cooperative_matrix_khr},
     {"cooperative_matrix2_nv", nullptr, &P::cooperative_matrix2_nv},
     {"processor", nullptr, &P::processor},
-    {"rounds_to_float16", nullptr, &P::rounds_to_float16}};
+    {"rounds_to_float16", nullptr, &P::rounds_to_float16},
+    {"integer_dot", nullptr, &P::integer_dot}};
 
 std::uint32_t bit_of(const ProfileField& field) { return 1u << (&field - std::begin(kFields)); }
 
@@ -70,6 +71,7 @@ CapabilityProfile CapabilityProfile::of(const Capabilities& device, bool schedul
   profile.cooperative_matrix2_nv = device.cooperative_matrix2_nv &&
                                    device.api_version >= VK_API_VERSION_1_3;  // its kernels are SPIR-V 1.6
   profile.rounds_to_float16 = device.rounds_to_float16;
+  profile.integer_dot = device.integer_dot;
   profile.processor = device.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !schedule_as_gpu;
   return profile;
 }

@@ -33,6 +33,7 @@ struct CapabilityProfile {
   bool cooperative_matrix2_nv = false;  // preferred to both
   bool rounds_to_float16 = false;       // with a mode that kernels ask for
   bool processor = false;               // written for a CPU's few cores and caches; runs anywhere
+  bool integer_dot = false;             // products of 8-bit numbers
   // Of an archive's profile: bit i is set if profile_fields()[i] changes none of its kernels.
   std::uint32_t unused_fields = 0;
 

@@ -380,7 +380,7 @@ void attention_ms(OpContext& context) {
 // The product of quantised numbers, one input scale, weights with one scale or one per column.
 void quantised_attention_ms(OpContext& context) {
   if (!fits_weights(context)) return;
-  const Tensor sum = whole_product(context, centred(context, eight_bit_input(context, 0, 6), true),
+  const Tensor sum = whole_product(context, activations(context, eight_bit_input(context, 0, 6)),
                                    eight_bit_input(context, 1, 7), DType::int32);
   if (context.failure()) return;
   const Tensor scale =

@@ -146,7 +146,7 @@ Extents kernel_of(OpContext& context, const Tensor& weight) {
 
 }  // namespace
 
-Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+std::optional<ConvolutionForm> convolution_form(OpContext& context, const Tensor& x, const Tensor& weight) {
   const int spatial = x.rank() - 2;
   const std::int64_t groups = context.int_attribute("group", 1);
   const std::string shapes = "input " + x.shape().text() + " and weight " + weight.shape().text();
@@ -156,22 +156,32 @@ Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, cons
                            weight.extent(1) <= kMaxElements / groups &&
                            weight.extent(1) * groups == x.extent(1),
                        shapes + " do not fit " + std::to_string(groups) + " groups"))
-    return x;
+    return std::nullopt;
   const Extents kernel = kernel_of(context, weight);
   if (!context.require(context.ints_attribute("kernel_shape", kernel) == kernel,
                        "kernel_shape differs from the weight's shape " + weight.shape().text()))
-    return x;
+    return std::nullopt;
   const std::vector<Slide> along = slides(context, x.shape(), kernel);
-  if (context.failure()) return x;
-  if (bias.ok() && !context.require(bias.shape() == Shape{weight.extent(0)},
-                                    "bias " + bias.shape().text() + " does not fit " + shapes))
+  if (context.failure()) return std::nullopt;
+  ConvolutionForm form{std::vector<std::pair<std::int64_t, std::int64_t>>(2),
+                       {.stride = each_of(along, &Slide::stride),
+                        .dilation = each_of(along, &Slide::dilation),
+                        .groups = groups}};
+  for (const Slide& slide : along) form.pads.emplace_back(slide.before, slide.after);
+  return form;
+}
+
+Tensor ConvolutionForm::of(const Tensor& x, const Tensor& kernel, const Tensor& bias) const {
+  return imprint::convolution(imprint::pad(x, pads), kernel, bias, options);
+}
+
+Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const auto form = convolution_form(context, x, weight);
+  if (!form || (bias.ok() && !context.require(bias.shape() == Shape{weight.extent(0)},
+                                              "bias " + bias.shape().text() + " does not fit input " +
+                                                  x.shape().text() + " and weight " + weight.shape().text())))
     return x;
-  std::vector<std::pair<std::int64_t, std::int64_t>> pads(2);
-  for (const Slide& slide : along) pads.emplace_back(slide.before, slide.after);
-  return imprint::convolution(imprint::pad(x, pads), weight, bias,
-                              {.stride = each_of(along, &Slide::stride),
-                               .dilation = each_of(along, &Slide::dilation),
-                               .groups = groups});
+  return form->of(x, weight, bias);
 }
 
 namespace {

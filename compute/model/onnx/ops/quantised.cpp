@@ -164,14 +164,14 @@ void dynamic_quantize(OpContext& context) {
 void matmul_integer(OpContext& context) {
   if (!range_of(context, context.value(0).type()) || !range_of(context, context.value(1).type())) return;
   context.set(0,
-              whole_product(context, centred(context, eight_bit_input(context, 0, 2), true),
+              whole_product(context, activations(context, eight_bit_input(context, 0, 2)),
                             eight_bit_input(context, 1, 3), DType::int32),
               ElementType::int32);
 }
 
 void conv_integer(OpContext& context) {
   if (!range_of(context, context.value(0).type()) || !range_of(context, context.value(1).type())) return;
-  const Tensor x = centred(context, eight_bit_input(context, 0, 2), true);
+  const Activations x = activations(context, eight_bit_input(context, 0, 2));
   context.set(0, whole_convolution(context, x, eight_bit_input(context, 1, 3), DType::int32),
               ElementType::int32);
 }
@@ -189,7 +189,7 @@ void requantize(OpContext& context, const Tensor& sum, const Tensor& scale, int 
 
 void qlinear_matmul(OpContext& context) {
   if (!range_of(context, context.value(0).type()) || !range_of(context, context.value(3).type())) return;
-  const Tensor sum = whole_product(context, centred(context, eight_bit_input(context, 0, 2), true),
+  const Tensor sum = whole_product(context, activations(context, eight_bit_input(context, 0, 2)),
                                    eight_bit_input(context, 3, 5), DType::int32);
   Tensor rows = as_scalar(as_float(context, context.value(1)));
   if (rows.rank() == 1) rows = imprint::unsqueeze(rows, 1);
@@ -198,12 +198,12 @@ void qlinear_matmul(OpContext& context) {
 
 void qlinear_conv(OpContext& context) {
   if (!range_of(context, context.value(0).type()) || !range_of(context, context.value(3).type())) return;
-  const Tensor x = centred(context, eight_bit_input(context, 0, 2), true);
+  const Activations x = activations(context, eight_bit_input(context, 0, 2));
   Tensor sum = whole_convolution(context, x, eight_bit_input(context, 3, 5), DType::int32);
   if (context.failure()) return;
-  if (context.has(8)) sum = sum + along_axis(context.tensor(8), x.rank(), 1);
+  if (context.has(8)) sum = sum + along_axis(context.tensor(8), sum.rank(), 1);
   const Tensor scale = as_scalar(as_float(context, context.value(1))) *
-                       along_axis(as_float(context, context.value(4)), x.rank(), 1);
+                       along_axis(as_float(context, context.value(4)), sum.rank(), 1);
   requantize(context, sum, scale, 6);
 }
 
@@ -215,7 +215,8 @@ void dynamic_quantize_matmul(OpContext& context) {
       !context.require(context.shape(0).element_count() > 0, "an empty input has no range"))
     return;
   const Dynamic a = quantized(context.tensor(0));
-  const Tensor sum = whole_product(context, a.numbers - a.zero, eight_bit_input(context, 1, 3), DType::int32);
+  const Tensor sum =
+      whole_product(context, {a.numbers, a.zero, 0}, eight_bit_input(context, 1, 3), DType::int32);
   if (context.failure()) return;
   Tensor out =
       imprint::cast(sum, DType::float32) * (a.scale * as_scalar(as_float(context, context.value(2))));
@@ -225,7 +226,7 @@ void dynamic_quantize_matmul(OpContext& context) {
 
 void matmul_integer_to_float(OpContext& context) {
   if (!range_of(context, context.value(0).type()) || !range_of(context, context.value(1).type())) return;
-  const Tensor sum = whole_product(context, centred(context, eight_bit_input(context, 0, 4), true),
+  const Tensor sum = whole_product(context, activations(context, eight_bit_input(context, 0, 4)),
                                    eight_bit_input(context, 1, 5), DType::int32);
   if (context.failure()) return;
   Tensor out = imprint::cast(sum, DType::float32) * (as_scalar(as_float(context, context.value(2))) *
@@ -241,7 +242,7 @@ void quantised_gemm(OpContext& context) {
   if (!context.require(a.numbers.rank() == 2 && b.numbers.rank() == 2, "expected matrices")) return;
   if (context.int_attribute("transA", 0) != 0) a.numbers = context.mover().permute(a.numbers, {1, 0});
   if (context.int_attribute("transB", 0) != 0) b.numbers = context.mover().permute(b.numbers, {1, 0});
-  Tensor sum = whole_product(context, centred(context, a, true), b, DType::int32);
+  Tensor sum = whole_product(context, activations(context, a), b, DType::int32);
   if (context.failure()) return;
   if (context.has(6)) sum = sum + context.tensor(6);
   const Tensor scale = as_scalar(as_float(context, context.value(1))) *

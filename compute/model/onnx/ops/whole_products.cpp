@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "compute/base/text.h"
+#include "compute/tensor/ops/whole_product.h"
 
 namespace imprint::onnx {
 namespace {
@@ -15,7 +16,8 @@ constexpr std::int64_t kExactTerms = 256;  // 256 * 255 * 255 < 2^24
 constexpr std::int64_t kExactSum = std::int64_t{1} << 24;
 constexpr std::int64_t kLargest = 255;  // of an 8-bit number minus its zero point
 const std::vector<std::int64_t> kNoZeroPoint{0};
-constexpr std::int64_t kLeastTerms = 16;  // of a pair: below, float32 is as fast
+constexpr std::int64_t kLeastChannels = 8;  // of packed kernels, which load 16 at a time
+constexpr std::int64_t kLeastTerms = 16;    // of a pair: below, float32 is as fast
 
 // Weights of the file minus their zero points, one or one per index of an axis, as a constant: the CPU's
 // products see that its numbers are whole. Nothing: they are not known.
@@ -100,6 +102,42 @@ Tensor centred_kernel(OpContext& context, const EightBit& weights) {
   return weights.zero ? kernel - along_axis(as_float(context, *weights.zero), kernel.rank(), 0) : kernel;
 }
 
+// Weights [terms, columns] minus their zero points, which may be one per column.
+Tensor centred_columns(OpContext& context, const EightBit& weights) {
+  if (const auto known = known_centred(context, weights, weights.numbers.rank() - 1)) return *known;
+  const Tensor numbers = as_float(context, weights.numbers);
+  if (!weights.zero || (weights.zero->shape().element_count() == 1 && is_known_zero(*weights.zero)))
+    return numbers;
+  return numbers - as_scalar(as_float(context, *weights.zero));
+}
+
+// Known weights as tensor::WholeProduct has them, if they fit 8 bits without their zero points. columns: the
+// axis that has one index per sum: 1 of a matrix, 0 of a kernel [out, in, places...].
+std::optional<SharedBytes> packed_weights(OpContext& context, const EightBit& weights, int columns) {
+  const Value& value = weights.numbers;
+  if (!value.foldable() || is_float(value.type()) || (weights.zero && !weights.zero->foldable()))
+    return std::nullopt;
+  const std::vector<std::int64_t>&numbers = value.host()->ints,
+        &zeros = weights.zero ? weights.zero->host()->ints : kNoZeroPoint;
+  const std::int64_t lines = value.shape()[columns], run = value.shape()[1 - columns],
+                     taps = value.shape().element_count() / std::max<std::int64_t>(1, lines * run),
+                     wide = tensor::padded_terms(run);
+  if (value.shape().element_count() == 0 ||
+      !context.mover().may_fold_weight(ElementType::float32, lines * taps * wide / 4) ||
+      (zeros.size() != 1 && static_cast<std::int64_t>(zeros.size()) != lines))
+    return std::nullopt;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(lines * taps * wide));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i), tap = at % taps, second = at / taps % value.shape()[1],
+               first = at / taps / value.shape()[1], line = columns == 0 ? first : second;
+    const std::int64_t number = numbers[i] - zeros[static_cast<std::size_t>(zeros.size() == 1 ? 0 : line)];
+    if (number < -128 || number > 127) return std::nullopt;
+    bytes[static_cast<std::size_t>((line * taps + tap) * wide + (columns == 0 ? second : first))] =
+        static_cast<std::byte>(number);
+  }
+  return SharedBytes(std::move(bytes));
+}
+
 // Why the product stays in float32; empty: it need not. outputs: the axis of the weights that has one index
 // per sum. terms: of a sum.
 std::string why_float(const Value& x, const Value& weights, int outputs, std::int64_t terms) {
@@ -165,67 +203,103 @@ Tensor along_axis(const Tensor& value, int rank, int axis) {
   return imprint::reshape(value, shape);
 }
 
-Tensor centred(OpContext& context, const EightBit& x, bool rows) {
-  if (const auto known = rows ? std::nullopt : known_centred(context, x, x.numbers.rank() - 1)) return *known;
-  const Tensor numbers = as_float(context, x.numbers);
-  if (!x.zero || (x.zero->shape().element_count() == 1 && is_known_zero(*x.zero))) return numbers;
-  Tensor point = as_float(context, *x.zero);
-  if (point.shape().element_count() == 1) point = imprint::reshape(point, Shape{});
-  if (rows && point.rank() == 1) point = imprint::unsqueeze(point, 1);
-  return numbers - point;
+Tensor Activations::centred() const { return zero.ok() ? numbers - zero : numbers; }
+
+Activations activations(OpContext& context, const EightBit& x) {
+  const ElementType type = x.numbers.type();
+  Activations out{as_float(context, x.numbers), Tensor(),
+                  type == ElementType::uint8 || type == ElementType::uint4 ? 0 : -128};
+  if (!x.zero || (x.zero->shape().element_count() == 1 && is_known_zero(*x.zero))) return out;
+  out.zero = as_scalar(as_float(context, *x.zero));
+  if (out.zero.rank() == 1) out.zero = imprint::unsqueeze(out.zero, 1);
+  return out;
 }
 
-Tensor whole_product(OpContext& context, const Tensor& a, const EightBit& weights, DType sums) {
-  const Tensor b = centred(context, weights, false);
-  const int axis_a = a.rank() - 1, axis_b = b.rank() == 1 ? 0 : b.rank() - 2;
-  if (!context.require(a.rank() >= 1 && b.rank() >= 1 && b.extent(axis_b) == a.extent(axis_a),
-                       text("operands ", a.shape().text(), " and ", b.shape().text(), " do not fit")))
-    return a;
-  const std::int64_t terms = a.extent(axis_a), columns = b.rank() == 1 ? 1 : b.extent(-1);
+Tensor whole_product(OpContext& context, const Activations& a, const EightBit& weights, DType sums) {
+  const Tensor b = centred_columns(context, weights);
+  const int axis_a = a.numbers.rank() - 1, axis_b = b.rank() == 1 ? 0 : b.rank() - 2;
+  if (!context.require(a.numbers.rank() >= 1 && b.rank() >= 1 && b.extent(axis_b) == a.numbers.extent(axis_a),
+                       text("operands ", a.numbers.shape().text(), " and ", b.shape().text(), " do not fit")))
+    return a.numbers;
+  const std::int64_t terms = a.numbers.extent(axis_a), columns = b.rank() == 1 ? 1 : b.extent(-1);
   const std::int64_t each =
       exact_terms(context, weights,
                   {b.shape().element_count() / std::max<std::int64_t>(1, terms * columns), terms, columns});
-  if (!context.may_make(terms / each * 5)) return a;
-  Tensor sum;
-  for (std::int64_t from = 0; from < std::max<std::int64_t>(terms, 1); from += each) {
-    const std::int64_t count = std::min(each, terms - from);
-    add_part(
-        sum, from,
-        imprint::matmul(imprint::narrow(a, axis_a, from, count), imprint::narrow(b, axis_b, from, count)),
-        sums);
-  }
-  return sum;
+  if (!context.may_make(terms / each * 5)) return a.numbers;
+  const auto in_float = [=](const Tensor& x) {
+    Tensor sum;
+    for (std::int64_t from = 0; from < std::max<std::int64_t>(terms, 1); from += each) {
+      const std::int64_t count = std::min(each, terms - from);
+      add_part(
+          sum, from,
+          imprint::matmul(imprint::narrow(x, axis_a, from, count), imprint::narrow(b, axis_b, from, count)),
+          sums);
+    }
+    return sum;
+  };
+  const auto packed = b.rank() == 2 && terms >= kLeastTerms && a.has_packed_form()
+                          ? packed_weights(context, weights, 1)
+                          : std::nullopt;
+  return packed ? tensor::whole_matmul({.numbers = a.numbers,
+                                        .zero = a.zero,
+                                        .low = a.low,
+                                        .weights = *packed,
+                                        .columns = columns,
+                                        .sums = sums,
+                                        .in_float = in_float})
+                : in_float(a.centred());
 }
 
-Tensor whole_convolution(OpContext& context, const Tensor& x, const EightBit& weights, DType sums) {
+Tensor whole_convolution(OpContext& context, const Activations& x, const EightBit& weights, DType sums) {
   const Tensor kernel = centred_kernel(context, weights);
   if (!context.require(
-          kernel.rank() >= 3 && x.rank() == kernel.rank() && kernel.extent(1) > 0,
-          text("input ", x.shape().text(), " and weight ", kernel.shape().text(), " do not fit")))
-    return x;
+          kernel.rank() >= 3 && x.numbers.rank() == kernel.rank() && kernel.extent(1) > 0,
+          text("input ", x.numbers.shape().text(), " and weight ", kernel.shape().text(), " do not fit")))
+    return x.numbers;
   const std::int64_t channels = kernel.extent(1),
                      taps = kernel.shape().element_count() /
                             std::max<std::int64_t>(1, kernel.extent(0) * channels);
-  const std::int64_t terms = exact_terms(context, weights, {kernel.extent(0), channels * taps, 1, taps});
-  Tensor sum;
-  if (channels * taps <= terms) {
-    add_part(sum, 0, convolved(context, x, kernel, Tensor()), sums);
-    return sum;
-  }
-  const std::int64_t each = terms / std::max<std::int64_t>(taps, 1);
-  if (each == 0 || context.int_attribute("group", 1) != 1) {
+  const std::int64_t terms = exact_terms(context, weights, {kernel.extent(0), channels * taps, 1, taps}),
+                     each = channels * taps <= terms ? channels : terms / taps;
+  const auto form = convolution_form(context, x.numbers, kernel);
+  if (!form) return x.numbers;
+  if (each == 0 || (each < channels && form->options.groups != 1)) {
     context.unsupported(text("a kernel of ", channels * taps, " terms with groups or large windows"));
-    return x;
+    return x.numbers;
   }
-  if (!context.may_make(channels / each * 10)) return x;
-  for (std::int64_t from = 0; from < channels && !context.failure(); from += each) {
-    const std::int64_t count = std::min(each, channels - from);
-    add_part(sum, from,
-             convolved(context, imprint::narrow(x, 1, from, count), imprint::narrow(kernel, 1, from, count),
-                       Tensor()),
-             sums);
-  }
-  return sum;
+  if (each < channels && !context.may_make(channels / each * 10)) return x.numbers;
+  const auto in_float = [=, form = *form](const Tensor& image) {
+    if (each == channels) {
+      const Tensor sum = form.of(image, kernel, Tensor());
+      return sums == DType::float32 ? sum : imprint::cast(sum, sums);
+    }
+    Tensor sum;
+    for (std::int64_t from = 0; from < channels; from += each) {
+      const std::int64_t count = std::min(each, channels - from);
+      add_part(
+          sum, from,
+          form.of(imprint::narrow(image, 1, from, count), imprint::narrow(kernel, 1, from, count), Tensor()),
+          sums);
+    }
+    return sum;
+  };
+  const bool fits = kernel.rank() == 4 && form->options.groups == 1 && channels >= kLeastChannels &&
+                    x.has_packed_form() && (!x.zero.ok() || x.zero.rank() == 0);
+  const auto packed = fits ? packed_weights(context, weights, 0) : std::nullopt;
+  if (!packed) return in_float(x.centred());
+  const auto along = [&](int axis) {
+    return tensor::WholeWindow::Along{kernel.extent(2 + axis), form->options.stride[axis],
+                                      form->options.dilation[axis], form->pads[2 + axis].first,
+                                      form->pads[2 + axis].second};
+  };
+  return tensor::whole_convolution({.numbers = x.numbers,
+                                    .zero = x.zero,
+                                    .low = x.low,
+                                    .weights = *packed,
+                                    .columns = kernel.extent(0),
+                                    .sums = sums,
+                                    .in_float = in_float},
+                                   {along(0), along(1)});
 }
 
 std::optional<Tensor> dequantized_matmul(OpContext& context, const Value& a, const Value& weights) {
@@ -236,8 +310,8 @@ std::optional<Tensor> dequantized_matmul(OpContext& context, const Value& a, con
   context.note_quantised(why);
   if (!why.empty()) return std::nullopt;
   const Dequantized &x = *a.dequantized(), &w = *weights.dequantized();
-  const Tensor sum = whole_product(context, centred(context, {x.numbers, x.zero}, true), {w.numbers, w.zero},
-                                   DType::float32);
+  const Tensor sum =
+      whole_product(context, activations(context, {x.numbers, x.zero}), {w.numbers, w.zero}, DType::float32);
   return context.failure() ? sum : sum * both_scales(context, x.scale, w.scale, 1, 0);
 }
 
@@ -255,7 +329,7 @@ std::optional<Tensor> dequantized_convolution(OpContext& context, const Value& x
   context.note_quantised(why);
   if (!why.empty()) return std::nullopt;
   const Dequantized &image = *x.dequantized(), &w = *weights.dequantized();
-  const Tensor sum = whole_convolution(context, centred(context, {image.numbers, image.zero}, true),
+  const Tensor sum = whole_convolution(context, activations(context, {image.numbers, image.zero}),
                                        {w.numbers, w.zero}, DType::float32);
   return context.failure() ? sum : sum * both_scales(context, image.scale, w.scale, x.rank(), 1);
 }
