@@ -33,7 +33,7 @@ struct DispatchLimits {
   bool keep_loops = false;
   MatrixDialect matrix_dialect = MatrixDialect::nv;
   bool rounds_to_float16 = false;  // with storage_16bit: where a kernel asks, as IEEE 754 does
-  bool storage_16bit = false;  // float16 and bfloat16 have arrays of their own
+  bool storage_16bit = false;      // float16 and bfloat16 have arrays of their own
   // A value that is longer than a descriptor binds has parts of `part_bytes`, each in a buffer of its own.
   // Null: no value has.
   std::function<std::int32_t(const graph::Place&)> part_count;
