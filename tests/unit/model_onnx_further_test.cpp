@@ -546,7 +546,8 @@ TEST(OnnxQuantised, SumsOfManyTermsAreExact) {
     const tensor::Node& page = *model.outputs[0].tensor.node();
     ASSERT_EQ(page.op, tensor::Op::page);
     const std::vector<Tensor> inputs(page.inputs.begin(), page.inputs.end());
-    const auto nodes = program::reachable(page.page->compose(inputs));
+    const std::vector<Tensor> product = page.page->compose(inputs);
+    const auto nodes = program::reachable(product);
     EXPECT_EQ(std::ranges::count(nodes, tensor::Op::matmul, [](const auto* node) { return (*node)->op; }),
               largest == 8 ? 1 : 4);
   }
