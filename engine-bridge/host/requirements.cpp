@@ -45,6 +45,11 @@ constexpr Feature kFeatures[] = {
      offsetof(VkPhysicalDevicePipelineCreationCacheControlFeatures, pipelineCreationCacheControl),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
      offsetof(VkPhysicalDeviceVulkan13Features, pipelineCreationCacheControl)},
+    {"shaderIntegerDotProduct", "VK_KHR_shader_integer_dot_product", VK_API_VERSION_1_3,
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+     offsetof(VkPhysicalDeviceShaderIntegerDotProductFeatures, shaderIntegerDotProduct),
+     VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+     offsetof(VkPhysicalDeviceVulkan13Features, shaderIntegerDotProduct)},
 };
 constexpr const char* kExtensions[] = {"VK_EXT_memory_budget"};
 

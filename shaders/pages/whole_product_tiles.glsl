@@ -5,8 +5,8 @@
 // KERNEL_X, CHANNELS]. Places outside the image hold imp_load_2(0).
 
 const int kQuads = PADDED / 16, kStep = 4, kPer = TILE / 16;
-const int kLoads = max(1, TILE * kStep / imp_group_size);  // of x and weights, per invocation
-const int kLine = TILE + 1;                                // neighbours of a load lie in other banks
+const int kLoads = max(1, kStep* TILE / imp_group_size);  // of x and weights, per invocation
+const int kLine = TILE + 1;                               // neighbours of a load lie in other banks
 const int kAcross = (COLUMNS + TILE - 1) / TILE;
 
 shared uvec4 left[kStep * kLine], right[kStep * kLine];

@@ -1,5 +1,4 @@
-// What of a device's functions and features is used, and whether the adapter of samples passes all of them
-// on.
+// Functions and features of a device that Imprint uses. The samples' adapter passes all of them on.
 
 #include <gtest/gtest.h>
 
