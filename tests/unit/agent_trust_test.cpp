@@ -155,14 +155,16 @@ class SavedTrustTest : public ::testing::Test {
     host.draws.resize(spec.agent_capacity());
     host.replay = ReplayState::empty(spec);
   }
-  // A file of a brain that trusts so far. old: a library wrote it that knew no trust.
-  std::vector<std::byte> file(const Numbers& trust, bool old = false) {
+  enum class Written { now, before_trust, by_usual_features };
+  // A file of a brain that trusts so far.
+  std::vector<std::byte> file(const Numbers& trust, Written library = Written::now) {
     std::vector<StateVariable> written;
     std::vector<std::vector<std::byte>> contents;
     for (const StateVariable& entry : variables) {
-      if (old && entry.otherwise) continue;
+      if (library == Written::before_trust && entry.otherwise) continue;
       const SharedBytes& initial = entry.variable.state()->initial;
       written.push_back(entry);
+      if (library == Written::by_usual_features && entry.name == kUsualName) written.back().name = "usual";
       contents.push_back(entry.name == kTrustName   ? bytes_of(trust)
                          : entry.name == kUsualName ? bytes_of(usual_words())
                                                     : std::vector(initial.begin(), initial.end()));
@@ -210,14 +212,20 @@ TEST_F(SavedTrustTest, ALearnerTrustsWeightsThatItTakes) {
 }
 
 TEST_F(SavedTrustTest, BrainsOfOlderLibrariesTrustWhatTheySee) {
-  const auto loaded = decode_brain(file({0.25, 0.5, 0.5, 0.5}, true), spec, variables);
-  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (variables[i].name == kTrustName) EXPECT_EQ(loaded->state[i], bytes_of({1, 1, 1, 1}));
-    if (variables[i].name == kUsualName) {
-      for (const double word : numbers_of(loaded->state[i]))
-        EXPECT_NEAR(word, -0.3, 1e-6) << "1 of 4 choices";
+  for (const Written library : {Written::before_trust, Written::by_usual_features}) {
+    const std::vector<std::byte> saved = file({0.25, 0.5, 0.5, 0.5}, library);
+    const auto loaded = decode_brain(saved, spec, variables);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      if (variables[i].name == kTrustName) EXPECT_EQ(loaded->state[i], bytes_of({1, 1, 1, 1}));
+      if (variables[i].name == kUsualName) {
+        for (const double word : numbers_of(loaded->state[i]))
+          EXPECT_NEAR(word, -0.3, 1e-6) << "1 of 4 choices";
+      }
     }
+    BrainSpec acting = spec;
+    acting.learner = LearnerKind::none;
+    EXPECT_TRUE(decode_weights(saved, acting, Network::create(acting).value().state()).ok());
   }
 }
 

@@ -69,7 +69,9 @@ Tensor few_rows(const Tensor& numbers, const Tensor& weights, std::int64_t colum
   const std::int64_t rows = numbers.extent(0), wide = weights.extent(1), slices = wide / kQuad,
                      batch = std::min(kMostBatch, rows),
                      invocations = std::min<std::int64_t>(kMostInvocations, limits.invocations),
-                     sets = invocations / kLanes, most_bytes = std::min(16384, limits.shared_bytes / 2),
+                     sets = invocations / kLanes, shared = limits.shared_bytes,
+                     of_sums = invocations * (kMostOwn + 1) * 4,
+                     most_bytes = std::min({std::int64_t{16384}, shared / 2, shared - of_sums}),
                      stage = std::min(slices, most_bytes / (batch * kQuad) / kLanes * kLanes);
   std::int64_t own = kMostOwn;
   while (own > 1 && parts_of(columns, sets * own) * parts_of(rows, batch) < limits.groups) own /= 2;
@@ -94,6 +96,7 @@ constexpr int kTileInvocations = 256;
 void set_tiles(LibraryPage& page, std::int64_t rows, std::int64_t columns, std::int64_t wide,
                const PageLimits& limits) {
   std::int64_t tile = 128;
+  if (8 * (tile + 1) * 16 > limits.shared_bytes) tile /= 2;  // its two sides in shared memory
   const auto groups = [&] { return parts_of(rows, tile) * parts_of(columns, tile); };
   while (tile > 32 && groups() < limits.groups / 2) tile /= 2;
   page.shader = "pages/whole_product_tiles";
@@ -125,7 +128,7 @@ bool takes_tiles(const PageLimits& limits, std::int64_t rows, std::int64_t weigh
 Tensor matmul_on_device(const WholeProduct& product, Values in, const PageLimits& limits) {
   const std::int64_t terms = in[0].extent(-1), rows = in[0].shape().element_count() / terms;
   const std::int64_t count = in[1].shape().element_count();
-  const bool are_few = rows <= kFewRows && count >= kLeastWeights && limits.invocations >= 32;
+  const bool are_few = rows >= 1 && rows <= kFewRows && count >= kLeastWeights && limits.invocations >= 32;
   if (limits.processor || (!are_few && !takes_tiles(limits, rows, count)))
     return product_in_float(product, in);
   const Tensor numbers = reshape(in[0], {rows, terms}), &weights = in[1];

@@ -81,6 +81,7 @@ CapabilityProfile CapabilityProfile::as_compiled_here() const {
   profile.cooperative_matrix_khr = cooperative_matrix_khr && GlslCompiler::knows("GL_KHR_cooperative_matrix");
   profile.cooperative_matrix2_nv = cooperative_matrix2_nv && GlslCompiler::knows("GL_NV_cooperative_matrix2");
   profile.rounds_to_float16 = rounds_to_float16 && GlslCompiler::knows("GL_EXT_spirv_intrinsics");
+  profile.integer_dot = integer_dot && GlslCompiler::knows("GL_EXT_spirv_intrinsics");
   return profile;
 }
 

@@ -155,9 +155,12 @@ Result<std::vector<std::byte>> content_of(const safetensors::File& file, const s
   return std::vector(array->bytes.begin(), array->bytes.end());
 }
 
-// A file of an older library lacks some variables.
+// The array of libraries whose brains trusted what they saw against the usual features, not the usual words.
+constexpr const char* kUsualFeatures = "usual";
+
+// A file of an older library lacks some variables, or has them with another meaning.
 bool lacks(const safetensors::File& file, const StateVariable& entry) {
-  return entry.otherwise && !file.arrays.contains(entry.name);
+  return entry.otherwise && (!file.arrays.contains(entry.name) || file.arrays.contains(kUsualFeatures));
 }
 
 std::vector<std::byte> otherwise_of(const StateVariable& entry) {
@@ -171,7 +174,7 @@ std::vector<std::byte> otherwise_of(const StateVariable& entry) {
 // heads that there are, so the last layer takes that in.
 Result<> fold_trust(safetensors::File& file, std::span<const StateVariable> variables,
                     std::uint32_t goal_count) {
-  if (!file.arrays.contains(kTrustName)) return {};
+  if (!file.arrays.contains(kTrustName) || file.arrays.contains(kUsualFeatures)) return {};
   const StateVariable *weight = nullptr, *bias = nullptr;
   for (const StateVariable& entry : variables)
     if (entry.name.starts_with("network.")) weight = std::exchange(bias, &entry);
@@ -426,9 +429,12 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
                             : ". Use the descriptor that the save was made with.");
   const bool learns = spec.learns();
   const bool has_sparsity = learns && learner_of(spec).slows_exploration() && file.arrays.contains(kSparsity);
-  const auto lacking = static_cast<std::size_t>(
-      std::ranges::count_if(variables, [&](const StateVariable& entry) { return lacks(file, entry); }));
-  const std::size_t expected = variables.size() - lacking + 2 + (learns ? 4 : 0) + (has_sparsity ? 1 : 0) +
+  const auto absent =
+      static_cast<std::size_t>(std::ranges::count_if(variables, [&](const StateVariable& entry) {
+        return entry.otherwise && !file.arrays.contains(entry.name);
+      }));
+  const std::size_t expected = variables.size() - absent + (file.arrays.contains(kUsualFeatures) ? 1 : 0) +
+                               2 + (learns ? 4 : 0) + (has_sparsity ? 1 : 0) +
                                (spec.keeps_demonstrations() ? 4 : 0) + (spec.pool_size > 0 ? 2 : 0);
   if (file.arrays.size() != expected)
     return corrupt("body", text(file.arrays.size(), " arrays"), text(expected));

@@ -5,6 +5,7 @@
 #include "compute/model/onnx/ops/whole_products.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "compute/base/text.h"
 #include "compute/tensor/ops/whole_product.h"
@@ -113,7 +114,9 @@ Tensor centred_columns(OpContext& context, const EightBit& weights) {
 
 // Known weights as tensor::WholeProduct has them, if they fit 8 bits without their zero points. columns: the
 // axis that has one index per sum: 1 of a matrix, 0 of a kernel [out, in, places...].
-std::optional<SharedBytes> packed_weights(OpContext& context, const EightBit& weights, int columns) {
+// sums: their type; float32 ones never wrap.
+std::optional<SharedBytes> packed_weights(OpContext& context, const EightBit& weights, int columns,
+                                          DType sums) {
   const Value& value = weights.numbers;
   if (!value.foldable() || is_float(value.type()) || (weights.zero && !weights.zero->foldable()))
     return std::nullopt;
@@ -127,6 +130,7 @@ std::optional<SharedBytes> packed_weights(OpContext& context, const EightBit& we
       (zeros.size() != 1 && static_cast<std::int64_t>(zeros.size()) != lines))
     return std::nullopt;
   std::vector<std::byte> bytes(static_cast<std::size_t>(lines * taps * wide));
+  std::vector<std::int64_t> largest(static_cast<std::size_t>(lines));  // of a line's sums, without signs
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i), tap = at % taps, second = at / taps % value.shape()[1],
                first = at / taps / value.shape()[1], line = columns == 0 ? first : second;
@@ -134,7 +138,10 @@ std::optional<SharedBytes> packed_weights(OpContext& context, const EightBit& we
     if (number < -128 || number > 127) return std::nullopt;
     bytes[static_cast<std::size_t>((line * taps + tap) * wide + (columns == 0 ? second : first))] =
         static_cast<std::byte>(number);
+    largest[static_cast<std::size_t>(line)] += 255 * std::abs(number);
   }
+  if (sums == DType::float32 && !largest.empty() && std::ranges::max(largest) > INT32_MAX)
+    return std::nullopt;
   return SharedBytes(std::move(bytes));
 }
 
@@ -238,7 +245,7 @@ Tensor whole_product(OpContext& context, const Activations& a, const EightBit& w
     return sum;
   };
   const auto packed = b.rank() == 2 && terms >= kLeastTerms && a.has_packed_form()
-                          ? packed_weights(context, weights, 1)
+                          ? packed_weights(context, weights, 1, sums)
                           : std::nullopt;
   return packed ? tensor::whole_matmul({.numbers = a.numbers,
                                         .zero = a.zero,
@@ -285,7 +292,7 @@ Tensor whole_convolution(OpContext& context, const Activations& x, const EightBi
   };
   const bool fits = kernel.rank() == 4 && form->options.groups == 1 && channels >= kLeastChannels &&
                     x.has_packed_form() && (!x.zero.ok() || x.zero.rank() == 0);
-  const auto packed = fits ? packed_weights(context, weights, 0) : std::nullopt;
+  const auto packed = fits ? packed_weights(context, weights, 0, sums) : std::nullopt;
   if (!packed) return in_float(x.centred());
   const auto along = [&](int axis) {
     return tensor::WholeWindow::Along{kernel.extent(2 + axis), form->options.stride[axis],
