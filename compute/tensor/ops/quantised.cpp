@@ -79,6 +79,7 @@ Tensor product_on_device(const ProductExtents& extents, Values in, const PageLim
   page.name = "few_bits_product_kernel";
   page.outputs = {{Shape{extents.rows, extents.columns}}};
   page.shader = "pages/few_bits_product";
+  page.includes = {"set_sums"};
   page.constants = {
       {"BITS", extents.bits},
       {"ROWS", extents.rows},

@@ -77,6 +77,7 @@ Tensor few_rows(const Tensor& numbers, const Tensor& weights, std::int64_t colum
   while (own > 1 && parts_of(columns, sets * own) * parts_of(rows, batch) < limits.groups) own /= 2;
   LibraryPage page = int32_kernel("whole_product_rows", {rows, columns}, limits);
   page.shader = "pages/whole_product_rows";
+  page.includes.emplace_back("set_sums");
   page.constants = {{"ROWS", rows},    {"COLUMNS", columns}, {"DEPTH", numbers.extent(1)},
                     {"PADDED", wide},  {"SHIFT", shift},     {"BATCH", batch},
                     {"LANES", kLanes}, {"OWN", own},         {"STAGE", stage}};
