@@ -408,10 +408,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   const ShaderNeeds needs{
       .loops = has_product || functions.find("unroll]]") != std::string::npos,
       .narrow_floats = names.has_narrow_floats(),
-      // Without arrays of 16 bits the mode needs shaderFloat16, which matrix units need too.
-      .rounded_halves = limits.rounds_to_float16 &&
-                        (names.has_narrow_floats() || units != MatrixUnits::none) &&
-                        functions.find("imp_to_half(") != std::string::npos,
+      .rounded_halves = limits.rounds_to_float16 && writer.includes.contains("stored_halves"),
       .units = units,
       .dialect = limits.matrix_dialect};
   std::string& glsl = source.glsl = text("#version 450\n", extension_lines(needs));

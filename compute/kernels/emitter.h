@@ -136,6 +136,9 @@ class Emitter {
   // expression of the register type. Of four: the first element is a multiple of kWide.
   std::string load_element(const graph::Place& place, DType dtype, const std::string& element);
   std::string load_four(const graph::Place& place, DType dtype, const IndexExpression& four);  // element / 4
+  // The value as float16_t, or f16vec4, from the number that it was rounded from where that is known: a
+  // device rounds it faster than imp_to_half does.
+  std::string stored_half(const std::string& value, bool four);
   void store_element(const graph::Place& place, DType dtype, const std::string& element,
                      const std::string& value);
   void store_four(const graph::Place& place, DType dtype, const IndexExpression& four,
@@ -246,6 +249,7 @@ class Emitter {
       uniforms_;  // folds that the workgroup has computed once for all
   std::unordered_map<graph::NodeIndex, std::string> members_;  // values of this task already in registers
   std::set<std::string> wide_names_;                           // of registers with kWide elements
+  std::unordered_map<std::string, std::string> unrounded_;     // by names of registers that hold float16
   std::int64_t group_count_ = 0;
   int fold_slots_ = 0;
   bool is_refused_ = false;

@@ -68,6 +68,17 @@ std::string Emitter::load_four(const Place& place, DType dtype, const IndexExpre
   return value;
 }
 
+std::string Emitter::stored_half(const std::string& value, bool four) {
+  const std::size_t dot = value.find('.');
+  const auto found = unrounded_.find(value.substr(0, dot));
+  if (found == unrounded_.end()) return text(four ? "f16vec4(" : "float16_t(", value, ")");
+  includes_.insert("narrow_floats");
+  includes_.insert("stored_halves");
+  const std::string& x = found->second;
+  const bool of_one = dot != std::string::npos && is_wide(x);
+  return text(four ? "imp_four_halves(" : "imp_half(", of_one ? x + value.substr(dot) : x, ")");
+}
+
 void Emitter::store_element(const Place& place, DType dtype, const std::string& element,
                             const std::string& value) {
   if (memory_.packs(dtype)) {
@@ -84,7 +95,7 @@ void Emitter::store_element(const Place& place, DType dtype, const std::string& 
   }
   const bool is_long = memory_.is_long(place);  // its functions take registers
   std::string stored = value;
-  if (dtype == DType::float16 && !is_long) stored = "float16_t(" + value + ")";
+  if (dtype == DType::float16 && !is_long) stored = stored_half(value, false);
   if (dtype == DType::bfloat16) {
     includes_.insert("narrow_floats");
     stored = text(is_long ? "" : "uint16_t", "(imp_bfloat16_bits(", value, "))");
@@ -111,7 +122,7 @@ void Emitter::store_four(const Place& place, DType dtype, const IndexExpression&
   }
   const bool is_long = memory_.is_long(place);
   std::string stored = value;
-  if (dtype == DType::float16 && !is_long) stored = "f16vec4(" + value + ")";
+  if (dtype == DType::float16 && !is_long) stored = stored_half(value, true);
   if (dtype == DType::bfloat16) {
     includes_.insert("narrow_floats");
     stored = text(is_long ? "" : "u16vec4", "(imp_bfloat16_bits(", value, "))");

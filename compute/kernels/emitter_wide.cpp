@@ -71,10 +71,17 @@ std::string Emitter::elementwise(NodeIndex node, std::span<const std::string> op
   const auto expression = [&](std::span<const std::string> of) {
     return elementwise_glsl(entry.op, operand_dtype, entry.dtype, of, includes_);
   };
-  if (std::ranges::none_of(operands, [&](const std::string& operand) { return is_wide(operand); }))
-    return declare(entry.dtype, expression(operands));
-  if (takes_vectors(entry.op, operand_dtype)) return declare_wide(entry.dtype, expression(operands));
-  return declare_wide(entry.dtype, componentwise(entry.dtype, operands, expression));
+  const bool wide =
+      std::ranges::any_of(operands, [&](const std::string& operand) { return is_wide(operand); });
+  const std::string name =
+      !wide ? declare(entry.dtype, expression(operands))
+            : declare_wide(entry.dtype, takes_vectors(entry.op, operand_dtype)
+                                            ? expression(operands)
+                                            : componentwise(entry.dtype, operands, expression));
+  const bool rounds = entry.op == Op::cast && entry.dtype == DType::float16 && dtype_is_float(operand_dtype);
+  if (rounds && operands[0].starts_with('v'))  // a register
+    unrounded_[name] = operands[0];
+  return name;
 }
 
 std::string Emitter::position(const IndexExpression& index) {

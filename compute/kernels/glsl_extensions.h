@@ -13,7 +13,7 @@ namespace imprint::kernels {
 struct ShaderNeeds {
   bool loops = false;           // has loops that it says whether to unroll
   bool narrow_floats = false;   // has arrays of 16 bits
-  bool rounded_halves = false;  // asks that conversions to float16 round halves to even and keep subnormals
+  bool rounded_halves = false;  // asks that stored float16 are rounded halves to even and keep subnormals
   graph::MatrixUnits units = graph::MatrixUnits::none;
   MatrixDialect dialect = MatrixDialect::nv;
 };
@@ -31,7 +31,7 @@ inline std::string extension_lines(const ShaderNeeds& needs) {
     names.insert(names.end(), {"GL_KHR_shader_subgroup_basic", needs.dialect == MatrixDialect::khr
                                                                    ? "GL_KHR_cooperative_matrix"
                                                                    : "GL_NV_cooperative_matrix"});
-  if (needs.narrow_floats || needs.rounded_halves) names.emplace_back("GL_EXT_shader_16bit_storage");
+  if (needs.narrow_floats) names.emplace_back("GL_EXT_shader_16bit_storage");
   if (needs.rounded_halves) names.emplace_back("GL_EXT_spirv_intrinsics");
   std::string lines;
   for (const std::string& name : names) lines += text("#extension ", name, " : require\n");

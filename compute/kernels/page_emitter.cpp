@@ -173,6 +173,7 @@ std::string PageEmitter::store_function(std::size_t output) {
     const GraphNode& node = graph_[store.node];
     dtype = node.dtype;  // may be rounded (narrow_products.h)
     if (dtype_is_narrow_float(dtype)) includes_.insert("narrow_floats");
+    unrounded_["imp_to_half(value)"] = "value";
     members_ = {{store.node, dtype == DType::boolean    ? "bool(value)"
                              : dtype == DType::float16  ? "imp_to_half(value)"
                              : dtype == DType::bfloat16 ? "imp_to_bfloat16(value)"

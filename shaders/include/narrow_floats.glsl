@@ -1,8 +1,5 @@
 // The nearest value of float16 or bfloat16, halves to even. packHalf2x16 may round either way, and drivers
-// do. ROUNDS_HALVES: the kernel asked for conversions that round so and keep subnormals.
-#ifdef ROUNDS_HALVES
-float imp_to_half(float x) { return float(float16_t(x)); }
-#else
+// do. No conversion there and back, in any mode: a driver may leave both out.
 float imp_to_half(float x) {
   uint bits = floatBitsToUint(x), magnitude = bits & 0x7fffffffu;
   float rounded = uintBitsToFloat((magnitude + 0xfffu + ((magnitude >> 13) & 1u)) & 0xffffe000u);
@@ -11,7 +8,6 @@ float imp_to_half(float x) {
   if (rounded > 65504.0) rounded = uintBitsToFloat(0x7f800000u);
   return imp_is_nan(x) ? x : (bits >> 31) != 0u ? -rounded : rounded;
 }
-#endif
 uint imp_bfloat16_bits(float x) {
   uint bits = floatBitsToUint(x);
   return (imp_is_nan(x) ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
