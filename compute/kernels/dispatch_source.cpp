@@ -21,6 +21,7 @@
 #include "compute/kernels/region_emitter.h"
 #include "compute/kernels/region_matrix.h"
 #include "compute/kernels/row_emitter.h"
+#include "compute/kernels/task_calls.h"
 #include "compute/tensor/pages/library_page.h"
 #include "compute/vk/pipelines/pipeline_store.h"
 
@@ -379,19 +380,22 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     writer.shared_arrays += ProductEmitter::declarations(tile);
     units = tile.units;
   }
-  std::string calls;
+  std::vector<TaskCall> calls;
   std::int64_t groups = 0;
   for (std::size_t i = 0; i < source.tasks.size(); ++i) {
     const std::string name = text("task_", i);
     const std::int64_t task_groups = writer.add(schedule.tasks[at(source.tasks[i])], name);
     const std::string group = groups == 0 ? "group" : text("group - ", groups);
-    groups += task_groups;
     const std::string used =
         writer.used_groups.empty() && writer.in_order
             ? used_condition(graph, schedule, schedule.tasks[at(source.tasks[i])], names, task_groups, group)
         : writer.used_groups.empty() ? std::string()
                                      : text("if (", group, " < ", writer.used_groups, ") ");
-    calls += text("  if (group < ", groups, ") { ", used, name, "(", group, "); return; }\n");
+    const double work =
+        source.tasks.size() > 1 ? task_work(graph, schedule, schedule.tasks[at(source.tasks[i])]) : 0;
+    calls.push_back({text(used, name, "(", group, ");\n"), groups,
+                     work / static_cast<double>(std::max<std::int64_t>(task_groups, 1))});
+    groups += task_groups;
   }
   if (writer.region_on_matrix_units || writer.page_on_matrix_units) units = MatrixUnits::subgroup;
   source.region_on_matrix_units = writer.region_on_matrix_units;
@@ -417,7 +421,9 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
                fold_arrays(functions, workgroup_size, writer.fold_slots));
   glsl += execution_modes(needs) + included_functions(writer.includes) + names.long_functions() + functions;
   const std::string_view rows = source.groups_y > 1 ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "";
-  glsl += text("void main() {\n  int group = int(gl_WorkGroupID.x", rows, ");\n", calls, "}\n");
+  glsl += text("void main() {\n  int group = int(gl_WorkGroupID.x", rows, ");\n");
+  if (source.groups_y > 1) glsl += text("  if (group >= ", groups, ") return;\n");
+  glsl += calls_by_group(calls, "  ") + "}\n";
 }
 
 // Whether two tasks may be functions of one shader. A page is alone, and the GLSL of two callers may use the

@@ -245,30 +245,33 @@ TEST_F(RegionTest, ProductsThatShareWeightsAreTheSameFusedAndNot) {
   }
 }
 
-// A kennel: several networks, each with its own rows, weights and gradient.
+// A kennel: networks, each with its own rows, weights and gradient. The weights of one alone have an axis of
+// one element; a workgroup's memory takes them as others.
 TEST_F(RegionTest, GroupedGradientsAreTheSameFusedAndNot) {
-  constexpr std::int64_t kNetworks = 5, kRows = 37;
-  const auto description = [&](bool fuse) {
-    const nn::Sequential network =
-        nn::mlp("net", {6, 20, 3}, {.activation = nn::Activation::relu, .groups = kNetworks, .seed = 2});
-    const Tensor x = Variable("x", {kNetworks, kRows, 6}, wave(kNetworks * kRows * 6, 1, 1)).value();
-    const Tensor target =
-        Variable("target", {kNetworks, kRows, 3}, wave(kNetworks * kRows * 3, 1, 2)).value();
-    const Tensor losses = mean(square(network(x) - target), {1, 2});
-    ProgramDescription result{.name = "grouped", .fuse = fuse};
-    result.outputs = gradients(sum(losses), network.parameters().values()).value();
-    result.outputs.push_back(losses);
-    return result;
-  };
-  auto a = Program::compile(session().runtime(), description(true)),
-       b = Program::compile(session().runtime(), description(false));
-  ASSERT_TRUE(a && b);
-  const auto x = session().run(*a), y = session().run(*b);
-  ASSERT_TRUE(x && y);
-  for (std::size_t o = 0; o < x->size(); ++o)
-    EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(2e-6f), (*y)[o].floats))
-        << "output " << o;
-  EXPECT_LE(a->stats().dispatches, 2u) << a->explain();
+  constexpr std::int64_t kRows = 37;
+  for (const std::int64_t networks : {5, 1}) {
+    const auto description = [&](bool fuse) {
+      const nn::Sequential network =
+          nn::mlp("net", {6, 20, 12, 3}, {.activation = nn::Activation::relu, .groups = networks, .seed = 2});
+      const Tensor x = Variable("x", {networks, kRows, 6}, wave(networks * kRows * 6, 1, 1)).value();
+      const Tensor target =
+          Variable("target", {networks, kRows, 3}, wave(networks * kRows * 3, 1, 2)).value();
+      const Tensor losses = mean(square(network(x) - target), {1, 2});
+      ProgramDescription result{.name = "grouped", .fuse = fuse};
+      result.outputs = gradients(sum(losses), network.parameters().values()).value();
+      result.outputs.push_back(losses);
+      return result;
+    };
+    auto a = Program::compile(session().runtime(), description(true)),
+         b = Program::compile(session().runtime(), description(false));
+    ASSERT_TRUE(a && b);
+    const auto x = session().run(*a), y = session().run(*b);
+    ASSERT_TRUE(x && y);
+    for (std::size_t o = 0; o < x->size(); ++o)
+      EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(2e-6f), (*y)[o].floats))
+          << "output " << o << " of " << networks;
+    EXPECT_LE(a->stats().dispatches, 2u) << a->explain();
+  }
 }
 
 // Heads before the rows' axis do not count as networks of a kennel.

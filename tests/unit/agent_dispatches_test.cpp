@@ -24,8 +24,9 @@ namespace {
 
 struct Counts {
   std::size_t dispatches = 0, barriers = 0;
-  std::int64_t kept = 0;  // elements of the largest value that a map stores for later kernels
-  std::size_t waits = 0;  // of a map's workgroup for its own lanes, at most
+  std::int64_t kept = 0;   // elements of the largest value that a map stores for later kernels
+  std::size_t waits = 0;   // of a map's workgroup for its own lanes, at most
+  std::size_t loaded = 0;  // weights that regions load into their workgroups' memory first
 };
 
 // Barriers of the function that a dispatch has for its task.
@@ -69,6 +70,7 @@ Counts counts_of(const ProgramDescription& description) {
     return schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])].level;
   };
   for (const DispatchSource& dispatch : *dispatches) count_maps(source->graph, schedule, dispatch, counts);
+  for (const Region& region : schedule.regions) counts.loaded += region.stages[0].members.size();
   for (std::size_t i = 1; i < dispatches->size(); ++i)
     counts.barriers += level_of((*dispatches)[i]) != level_of((*dispatches)[i - 1]);
   return counts;
@@ -150,7 +152,28 @@ TEST(Dispatches, OfPetsMinibatchesAreAHandful) {
     const Counts counts = counts_of(agent::describe_learning(spec, network).value().description);
     EXPECT_LE(counts.dispatches, kennel.dispatches) << kennel.brains << " brains";
     EXPECT_LE(counts.barriers, kennel.dispatches - 1) << kennel.brains << " brains";
+    if (kennel.brains == 1) EXPECT_GE(counts.loaded, 6u) << "all layers, for the minibatch and for the news";
   }
+}
+
+// As imprint bench --suite learners measures it. Weights of one brain, whose shapes have an axis for brains,
+// are loaded first. Folds of few workgroups still have room in the region's dispatch.
+TEST(Dispatches, OfADqnUpdateAreThree) {
+  agent::BrainSpec spec;
+  spec.learner = agent::LearnerKind::dqn;
+  spec.hidden_sizes = {64, 64};
+  spec.observation.count = 32;
+  spec.action.branch_sizes = {8};
+  spec.double_estimate = true;
+  spec.batch_size = 64;
+  spec.replay_capacity = 20'000;
+  spec.max_gradient_norm = 10;
+  spec.seed = 1;
+  const agent::Network network = agent::Network::create(spec).value();
+  const Counts counts = counts_of(agent::describe_learning(spec, network).value().description);
+  EXPECT_LE(counts.dispatches, 3u);
+  EXPECT_LE(counts.barriers, 2u);
+  EXPECT_GE(counts.loaded, 3u);
 }
 
 // As imprint bench --suite learners measures it. The cell's weight gradients are beside the layer below.

@@ -165,6 +165,14 @@ class SavedTrustTest : public ::testing::Test {
       const SharedBytes& initial = entry.variable.state()->initial;
       written.push_back(entry);
       if (library == Written::by_usual_features && entry.name == kUsualName) written.back().name = "usual";
+      if (entry.name == kReplayName && !memory.empty()) {
+        contents.push_back(bytes_of(memory));
+        continue;
+      }
+      if (entry.name == kHeardName) {
+        contents.push_back(bytes_of(Numbers(2 * 2 * kActions, 400)));
+        continue;
+      }
       contents.push_back(entry.name == kTrustName   ? bytes_of(trust)
                          : entry.name == kUsualName ? bytes_of(usual_words())
                                                     : std::vector(initial.begin(), initial.end()));
@@ -177,6 +185,7 @@ class SavedTrustTest : public ::testing::Test {
   Network network = Network::create(spec).value();
   std::vector<StateVariable> variables;
   HostState host;
+  Numbers memory;  // of the file
 };
 
 TEST_F(SavedTrustTest, WeightsAloneActAsTheBrainDid) {
@@ -209,6 +218,51 @@ TEST_F(SavedTrustTest, ALearnerTrustsWeightsThatItTakes) {
     if (variables[i].name == kTrustName) EXPECT_EQ((*contents)[i], bytes_of({1, 1, 1, 1}));
     if (variables[i].name == "agreed.squares") EXPECT_EQ((*contents)[i], bytes_of({0, 0}));
   }
+}
+
+// Their usual words are those that they remember, in the order in which they heard them. Choices that they
+// remember no word about follow the next one as those of a new brain do.
+TEST_F(SavedTrustTest, BrainsOfOlderLibrariesHearWhatTheyRememberAgain) {
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  const std::size_t capacity = spec.replay_capacity;
+  memory.assign(2 * capacity * layout.width, 0);
+  Numbers heard(2 * 2 * kActions, 0), usual(2 * 2 * kActions, -0.3);
+  host.replay.filled = {static_cast<std::int32_t>(capacity), 2};  // a whole ring, and one just begun
+  host.replay.next = {5, 2};
+  for (std::size_t p = 0; p < 2; ++p)
+    for (std::size_t k = 0; k < (p == 0 ? capacity : 2); ++k) {
+      double* row = memory.data() + (p * capacity + (p == 0 ? (5 + k) % capacity : k)) * layout.width;
+      const std::size_t goal = p == 0 && k % 7 > 0 ? 0 : kGoal, choice = k % 3;
+      const double target = k % 5 == 0 ? -1 : 1, weight = 0.5 + static_cast<double>(k % 2);
+      row[layout.goal] = static_cast<double>(goal);
+      row[layout.branches] = static_cast<double>(choice);
+      row[layout.target] = target;
+      row[layout.weight] = weight;
+      const LabelSource source = k % 4 == 3   ? LabelSource::reward
+                                 : k % 4 == 2 ? LabelSource::demonstration
+                                              : LabelSource::feedback;
+      row[layout.source] = static_cast<double>(source);
+      if (source == LabelSource::reward) continue;
+      const std::size_t word = (p * 2 + goal) * kActions + choice;
+      usual[word] += weight * (target - usual[word]) / (std::min(heard[word], 50.0) + weight + 2);
+      heard[word] += weight;
+    }
+  for (const Written library : {Written::before_trust, Written::by_usual_features}) {
+    const auto loaded = decode_brain(file({0.25, 0.5, 0.5, 0.5}, library), spec, variables);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      if (variables[i].name != kHeardName && variables[i].name != kUsualName) continue;
+      const Numbers found = numbers_of(loaded->state[i]),
+                    &expected = variables[i].name == kHeardName ? heard : usual;
+      for (std::size_t word = 0; word < expected.size(); ++word)
+        EXPECT_NEAR(found[word], expected[word], 1e-5) << variables[i].name << " " << word;
+    }
+  }
+  const auto loaded = decode_brain(file({0.25, 0.5, 0.5, 0.5}), spec, variables);
+  ASSERT_TRUE(loaded.ok());
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    if (variables[i].name == kHeardName)
+      EXPECT_EQ(numbers_of(loaded->state[i])[0], 400) << "a file with usual words stays as it is";
 }
 
 TEST_F(SavedTrustTest, BrainsOfOlderLibrariesTrustWhatTheySee) {

@@ -280,8 +280,13 @@ class Planner {
     const GraphNode& product = graph_[index];
     const bool rows_left = split_.row_axis[at(index)] == product.shape.rank() - 2;
     Weights weights{product.inputs[rows_left ? 1 : 0], !rows_left};
-    while (!schedule_.materialized[at(weights.node)] && graph_[weights.node].op == Op::permute)
-      weights = {graph_[weights.node].inputs[0], !weights.across};
+    for (; !schedule_.materialized[at(weights.node)]; weights.node = graph_[weights.node].inputs[0]) {
+      const GraphNode& node = graph_[weights.node];
+      if (node.op == Op::permute)
+        weights.across = !weights.across;
+      else if (node.op != Op::reshape || !are_same_matrix(node.shape, graph_[node.inputs[0]].shape))
+        break;
+    }
     return weights;
   }
 
@@ -453,20 +458,7 @@ class Planner {
       (floats ? region_.shared_floats : region_.shared_ints) =
           static_cast<std::int64_t>((plan.total_bytes + alignment - 1) / alignment * alignment);
     }
-    return 4 * (region_.shared_floats + region_.shared_ints) <= options_.region_shared_bytes;
-  }
-
-  // Whether every reader of the weights of parallel networks reads, for one network, only that network's
-  // weights.
-  bool reads_own_network(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index) const {
-    return std::ranges::all_of(consumers[at(index)], [&](NodeIndex consumer) {
-      const GraphNode& node = graph_[consumer];
-      if (node.op == Op::matmul ||
-          (schedule_.materialized[at(consumer)] && split_.region_of[at(consumer)] < 0))
-        return true;
-      return (node.kind() == OpKind::elementwise || (node.op == Op::permute && node.ints[0] == 0)) &&
-             reads_own_network(consumers, consumer);
-    });
+    return 4 * (region_.shared_floats + region_.shared_ints) <= shared_bytes_;
   }
 
   // Weights of products that could lie in shared memory, first those that are read across their rows.
@@ -478,10 +470,12 @@ class Planner {
       for (const RegionStage& stage : region_.stages) {
         if (stage.kind != RegionStage::Kind::product) continue;
         const auto [weights, across] = weights_of(stage.anchor);
-        if (region_.groups > 1 && !reads_own_network(scratch_.consumers, weights)) continue;
-        const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) &&
-                               schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
-        if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 &&
+        if (region_.groups > 1 && !reads_own_network(graph_, schedule_, split_, scratch_.consumers, weights))
+          continue;
+        const Shape& shape = graph_[weights].shape;
+        const bool is_free = (region_.groups > 1 ? shape.rank() == 3 : is_matrix(shape)) &&
+                             schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
+        if (is_free && across == transposed && graph_[weights].dtype == DType::float32 &&
             graph_[weights].element_count() > 0 && listed.insert(weights))
           wanted.push_back(weights);
       }
@@ -493,7 +487,7 @@ class Planner {
   bool add_weights(NodeIndex weights, std::vector<std::int64_t>& held) {
     const Shape& shape = graph_[weights].shape;
     const std::size_t last = at(last_reader_[at(weights)]);
-    if (4 * (held[last] + graph_[weights].element_count()) > options_.region_shared_bytes) return false;
+    if (4 * (held[last] + graph_[weights].element_count()) > shared_bytes_) return false;
     RegionValue value;
     value.node = weights;
     value.group_axis = region_.groups > 1 ? 0 : -1;
@@ -513,6 +507,8 @@ class Planner {
     if (region_.row_block > options_.region_load_rows ||
         region_.blocks * region_.groups > options_.region_groups)
       return;
+    // Folds of few workgroups share the region's dispatch: their arrays keep their room.
+    shared_bytes_ -= kFoldBytes * options_.fold_invocations;
     const std::vector<NodeIndex> wanted = weights_to_load();
     std::size_t most = wanted.size();
     bool is_planned = true;
@@ -536,6 +532,7 @@ class Planner {
       if (added.size() == 1) next = end;
       most = std::max<std::size_t>(1, added.size() / 2);
     }
+    shared_bytes_ = options_.region_shared_bytes;
     if (!is_planned) plan_shared();
   }
 
@@ -576,6 +573,7 @@ class Planner {
   std::map<Layout, std::int32_t> last_spread_;  // stage
   Arrangement arrangement_;
   bool is_arranged_ = false;
+  std::int64_t shared_bytes_ = options_.region_shared_bytes;  // that the plan may take
   std::vector<std::int32_t> depth_of_;               // per stage; -1: no product, or not arranged by depth
   std::set<NodeIndex> makes_room_;                   // values whose place a later value takes
   std::vector<std::vector<StageRead>> stage_reads_;  // per stage, of earlier stages

@@ -49,4 +49,24 @@ void add_from_start(std::vector<std::int64_t>& floats_before_stages, std::size_t
                                       : std::max(floats_before_stages[stage], floats_before_stages[last]);
 }
 
+bool is_matrix(const Shape& shape) {
+  return shape.rank() >= 2 && shape.element_count() == shape[shape.rank() - 2] * shape[shape.rank() - 1];
+}
+
+bool are_same_matrix(const Shape& a, const Shape& b) {
+  return is_matrix(a) && is_matrix(b) && a[a.rank() - 2] == b[b.rank() - 2] &&
+         a[a.rank() - 1] == b[b.rank() - 1];
+}
+
+bool reads_own_network(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
+                       const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex weights) {
+  return std::ranges::all_of(consumers[at(weights)], [&](NodeIndex consumer) {
+    const GraphNode& node = graph[consumer];
+    if (node.op == Op::matmul || (schedule.materialized[at(consumer)] && split.region_of[at(consumer)] < 0))
+      return true;
+    return (node.kind() == OpKind::elementwise || (node.op == Op::permute && node.ints[0] == 0)) &&
+           reads_own_network(graph, schedule, split, consumers, consumer);
+  });
+}
+
 }  // namespace imprint::graph

@@ -28,4 +28,14 @@ inline std::int64_t stride_of(const Region& region, std::int64_t width) {
   return width == 1 ? 1 : region.vectors ? ((width + 3) / 4 | 1) * 4 : width | 1;
 }
 
+// Whether the shape is one matrix, with axes of one element before it or without.
+bool is_matrix(const Shape& shape);
+// Whether both shapes are, with as many rows and columns.
+bool are_same_matrix(const Shape& a, const Shape& b);
+
+// Whether every reader of the weights of parallel networks reads, for one network, only that network's
+// weights. consumers: of the graph.
+bool reads_own_network(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
+                       const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex weights);
+
 }  // namespace imprint::graph

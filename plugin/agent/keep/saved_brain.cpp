@@ -12,6 +12,7 @@
 #include "compute/model/files/safetensors.h"
 #include "compute/nn/learners/rollout_ppo.h"
 #include "plugin/agent/keep/schema.h"
+#include "plugin/agent/learn/learners/feedback.h"
 #include "plugin/agent/learn/registry.h"
 
 namespace imprint::agent {
@@ -168,6 +169,28 @@ std::vector<std::byte> otherwise_of(const StateVariable& entry) {
                                   *entry.otherwise);
   const auto bytes = std::as_bytes(std::span(values));
   return {bytes.begin(), bytes.end()};
+}
+
+// Usual words of a brain that an older library saved without them.
+void hear_memory_again(const BrainSpec& spec, std::span<const StateVariable> variables, SavedBrain& brain) {
+  const auto content = [&](const char* name) -> std::vector<std::byte>* {
+    const auto found = std::ranges::find(variables, name, &StateVariable::name);
+    return found == variables.end() ? nullptr
+                                    : &brain.state[static_cast<std::size_t>(found - variables.begin())];
+  };
+  std::vector<std::byte>* heard = content(kHeardName);
+  std::vector<std::byte>* usual = content(kUsualName);
+  std::vector<std::byte>* memory = content(kReplayName);
+  if (!heard || !usual || !memory) return;
+  const auto floats = [](std::vector<std::byte>& bytes) {
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  };
+  std::vector<float> words = floats(*heard), means = floats(*usual);
+  hear_again(spec, brain.host.replay, floats(*memory), words, means);
+  std::memcpy(heard->data(), words.data(), heard->size());
+  std::memcpy(usual->data(), means.data(), usual->size());
 }
 
 // A feedback brain acts by heads that it may not trust whole (Network::trusted). Weights alone act by the
@@ -469,6 +492,7 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
     if (spec.keeps_demonstrations())
       IMPRINT_CHECK(read_demonstration_memory(file, spec, brain.host.replay.demonstrations));
     if (spec.pool_size > 0) IMPRINT_CHECK(read_opponents(file, spec, brain.host.replay.opponents));
+    if (!file.arrays.contains(kUsualName)) hear_memory_again(spec, variables, brain);
   }
   return brain;
 }

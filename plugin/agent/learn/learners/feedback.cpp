@@ -1,6 +1,11 @@
 #include "plugin/agent/learn/learners/feedback.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "plugin/agent/learn/learners/replay_learner.h"
+#include "plugin/agent/learn/samples/replay_memory.h"
+#include "plugin/agent/learn/samples/samples.h"
 #include "plugin/agent/spec/field_check.h"
 
 namespace imprint::agent {
@@ -238,11 +243,52 @@ class FeedbackLearner final : public ReplayLearner {
   }
 };
 
+// Where a row of the memory has a number of the sample.
+std::size_t column_in_memory(const ReplayColumns& columns, std::uint32_t column) {
+  for (const ReplayColumns::Range& range : columns.ranges)
+    if (!range.bytes && column >= range.first && column < range.first + range.count)
+      return range.at + column - range.first;
+  return 0;
+}
+
 }  // namespace
 
 const Learner& feedback_learner() {
   static const FeedbackLearner learner;
   return learner;
+}
+
+void hear_again(const BrainSpec& spec, const ReplayState& replay, std::span<const float> memory,
+                std::span<float> heard, std::span<float> usual) {
+  const ReplayColumns columns = replay_columns(spec);
+  const SampleLayout layout = feedback_learner().layout(spec);
+  const std::size_t goal = column_in_memory(columns, layout.goal),
+                    choice = column_in_memory(columns, layout.branches),
+                    target = column_in_memory(columns, layout.target),
+                    weight = column_in_memory(columns, layout.weight),
+                    source = column_in_memory(columns, layout.source);
+  const std::size_t goals = spec.goal_count, choices = spec.action.branch_sizes[0],
+                    capacity = spec.replay_capacity;
+  std::ranges::fill(heard, 0.0f);
+  for (std::size_t p = 0; p < spec.brain_count; ++p) {
+    const auto filled = static_cast<std::size_t>(replay.filled[p]);
+    const std::size_t oldest = static_cast<std::size_t>(replay.next[p]) + capacity - filled;
+    for (std::size_t k = 0; k < filled; ++k) {
+      const auto row =
+          memory.subspan((p * capacity + (oldest + k) % capacity) * columns.numbers, columns.numbers);
+      if (!(row[source] > static_cast<float>(LabelSource::reward) && row[goal] >= 0 && row[choice] >= 0 &&
+            row[goal] < static_cast<float>(goals) && row[choice] < static_cast<float>(choices)))
+        continue;
+      const std::size_t word =
+          (p * goals + static_cast<std::size_t>(row[goal])) * choices + static_cast<std::size_t>(row[choice]);
+      const float so_far = std::min(heard[word], kUsualWords) + row[weight] + kUntaughtWords,
+                  mean = usual[word] + row[weight] * (row[target] - usual[word]) / so_far,
+                  sum = heard[word] + row[weight];
+      if (!(row[weight] > 0 && std::isfinite(mean) && std::isfinite(sum))) continue;  // a damaged file
+      usual[word] = mean;
+      heard[word] = sum;
+    }
+  }
 }
 
 }  // namespace imprint::agent

@@ -42,11 +42,21 @@
 // best (Copas, Regression, Prediction and Shrinkage, 1983). kTrustFactor is above 1, since choosing needs
 // less certainty than guessing.
 
+#include <span>
+
 #include "plugin/agent/learn/learner.h"
 
 namespace imprint::agent {
 
+struct ReplayState;
+
 // Sample: observation | goal | choice | target | weight | meaning.
 const Learner& feedback_learner();
+
+// For a brain that was saved without usual words: those of the samples that it remembers, oldest first.
+// heard becomes their weight, so that new words count beside them as in any brain.
+// memory: float32 [P * capacity, ReplayColumns::numbers]; heard, usual: [P, G, V].
+void hear_again(const BrainSpec& spec, const ReplayState& replay, std::span<const float> memory,
+                std::span<float> heard, std::span<float> usual);
 
 }  // namespace imprint::agent
