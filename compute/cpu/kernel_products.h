@@ -171,7 +171,7 @@ inline void copy_panel(const Matmul& m, const Panel& panel, float* to, std::int6
 // it.
 inline bool has_far_rows(const Matmul& m, std::int64_t width) {
   constexpr std::int64_t kLine = 16;
-  return m.b_column == 1 && !m.b_rows &&
+  return m.b_column == 1 && !m.b_rows && m.b_panel == 0 &&
          (m.b_depth > 1024 || m.b_depth % 256 == 0 || m.b_depth % kLine != 0) && m.rows > 16 &&
          m.b_depth > width;
 }
@@ -196,6 +196,7 @@ inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t depth, std::
                       float* scratch) {
   Panel panel{m.b, m.b_depth, depth, m.columns - n};
   if (panel.columns > width) panel.columns = width;
+  if (m.b_panel != 0) return {m.b + n / width * m.b_panel + k * width, width, depth, panel.columns};
   if (m.b_rows) {
     copy_windows(m, k, n, panel, scratch, width);
   } else {
@@ -271,7 +272,7 @@ inline void one_row(const Matmul& m) {
   constexpr int kVectors = 64 / kLanes < 8 ? 64 / kLanes : 8;
   constexpr std::int64_t kWidth = kVectors * kLanes;
   Matmul rest = m;
-  if (m.b_column == 1 && !m.b_rows)
+  if (m.b_column == 1 && !m.b_rows && m.b_panel == 0)
     for (std::int64_t n = 0; n + kWidth <= m.columns; n += kWidth) {
       for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth) {
         const std::int64_t depth = m.depth - k < kMatmulDepth ? m.depth - k : kMatmulDepth;

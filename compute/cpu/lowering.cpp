@@ -17,7 +17,19 @@ namespace {
 // The least work of a program whose steps threads share. In a smaller one data takes longer from core to core
 // than a step on one of them; in a larger one small steps are shared too, where their data is.
 constexpr std::int64_t kLeastShared = std::int64_t{1} << 18;
-constexpr std::int64_t kSecondCache = std::int64_t{1} << 18;  // elements
+
+bool is_one_matrix(const Strided& value) {
+  const int last = value.shape.rank() - 1;
+  return value.shape.element_count() == value.shape[last] * value.shape[last - 1];
+}
+
+// A column of numbers as a row.
+Strided row_of(const Strided& column) {
+  const int rank = column.shape.rank();
+  Strided row{column.buffer, column.offset, Shape{1, column.shape[rank - 2]}, {}};
+  row.strides[1] = column.strides[at(rank - 2)];
+  return row;
+}
 
 }  // namespace
 
@@ -245,28 +257,83 @@ Result<> Lowering::compute_product(NodeIndex node, std::int32_t into) {
              std::array{into, left.buffer, windows->matrices.buffer});
     return {};
   }
-  IMPRINT_ASSIGN(const Strided right, find_right(of_right));
+  IMPRINT_ASSIGN(Strided right, find(of_right));
   auto whole = find_whole(of_right, right, false);
   if (!whole) whole = find_whole(of_left, left, true);
-  add_open(node, product_step(left, right, into, kernels_, product_options(node, std::move(whole))),
-           std::array{into, left.buffer, right.buffer});
+  ProductOptions options = product_options(node, std::move(whole));
+  if (const auto turned = options.whole ? std::nullopt : turned_weights(of_left, left, right)) {
+    const Strided vector = row_of(right);
+    options.is_convolution = false;
+    add_open(node, product_step(vector, *turned, into, kernels_, options),
+             std::array{into, vector.buffer, turned->buffer});
+    return {};
+  }
+  if (const auto panels = options.whole ? std::nullopt : constant_panels(of_right, left, right)) {
+    right.buffer = panels->buffer;
+    right.offset = 0;
+    options.panel = panels->shape[1] * panels->shape[2];
+  } else {
+    right = near_right(of_right, right);
+  }
+  add_product(node, product_step(left, right, into, kernels_, options), left, right, into);
   return {};
+}
+
+void Lowering::add_product(NodeIndex node, std::unique_ptr<ProductStep> step, const Strided& left,
+                           const Strided& right, std::int32_t into) {
+  const std::int64_t blocks = step ? step->blocks_of_terms() : 0;
+  if (blocks == 0) return add_open(node, std::move(step), std::array{into, left.buffer, right.buffer});
+  const std::int32_t sums = arena_buffer(Shape{blocks, step->elements()});
+  add(step->sums_of_blocks(sums), {left.buffer, right.buffer, sums});
+  add(step->sum_of_blocks(sums), {sums, into});
 }
 
 // The right operand of a product. Constants that stay in the caches are copied row by row, each once:
 // otherwise each run would transpose them.
-Result<Strided> Lowering::find_right(NodeIndex node) {
-  IMPRINT_ASSIGN(const Strided found, find(node));
+Strided Lowering::near_right(NodeIndex node, const Strided& found) {
+  if (!constants_stay_ || !is_one_matrix(found) || found.strides[at(found.shape.rank() - 1)] == 1)
+    return found;
+  return turned_copy(dense_, node, found).value_or(found);
+}
+
+// Once, instead of in each run: the panels of such constants that a product of many rows reads.
+std::optional<Strided> Lowering::constant_panels(NodeIndex node, const Strided& left, const Strided& found) {
+  constexpr std::int64_t kManyRows = 16;
   const int last = found.shape.rank() - 1;
-  const std::int64_t elements = found.shape.element_count();
-  const bool is_one = elements == found.shape[last] * found.shape[last - 1];
-  if (!constants_stay_ || !is_one || found.strides[at(last)] == 1) return found;
-  if (const auto known = dense_.find(node); known != dense_.end()) return known->second;
-  if (turned_ + elements > kSecondCache) return found;
-  const auto copy = constant_copy(found, found.shape);
-  if (!copy) return found;
+  const std::int64_t width = kernels_.panel_columns, depth = found.shape[last - 1],
+                     columns = found.shape[last], rows = left.shape[last - 1];
+  if (!constants_stay_ || !is_one_matrix(found) || rows <= kManyRows) return {};
+  if (columns < 2 * width || columns % width != 0) return {};
+  Strided panels{found.buffer, found.offset, Shape{columns / width, depth, width}, {}};
+  panels.strides[0] = width * found.strides[at(last)];
+  panels.strides[1] = found.strides[at(last - 1)];
+  panels.strides[2] = found.strides[at(last)];
+  return turned_copy(panels_, node, panels);
+}
+
+// Weights times one vector: the vector times the transposed weights, whose rows are whole vectors.
+std::optional<Strided> Lowering::turned_weights(NodeIndex node, const Strided& left, const Strided& right) {
+  constexpr std::int64_t kLeastRows = 4, kMostWeights = std::int64_t{1} << 17;
+  const int last = left.shape.rank() - 1;
+  const std::int64_t elements = left.shape.element_count();
+  if (!schedule_.extents.empty() || right.shape[last] != 1 || elements > kMostWeights) return {};
+  if (!is_one_matrix(left) || !is_one_matrix(right) || left.shape[last - 1] < kLeastRows) return {};
+  Strided turned{left.buffer, left.offset, Shape{left.shape[last], left.shape[last - 1]}, {}};
+  turned.strides[0] = left.strides[at(last)];
+  turned.strides[1] = left.strides[at(last - 1)];
+  return turned_copy(turned_weights_, node, turned);
+}
+
+// A copy of a constant for products, unless all copies would fill the second cache.
+std::optional<Strided> Lowering::turned_copy(std::unordered_map<NodeIndex, Strided>& known, NodeIndex node,
+                                             const Strided& from) {
+  if (const auto found = known.find(node); found != known.end()) return found->second;
+  const std::int64_t elements = from.shape.element_count();
+  if (turned_ + elements > kSecondCache) return {};
+  const auto copy = constant_copy(from, from.shape);
+  if (!copy) return {};
   turned_ += elements;
-  return dense_.emplace(node, *copy).first->second;
+  return known.emplace(node, *copy).first->second;
 }
 
 // Windows are views whose last axes are short. A fold over those runs along them at every position. With the
@@ -457,54 +524,6 @@ Result<std::optional<WindowMatrix>> Lowering::find_windows(NodeIndex node) {
   return window_matrix(found, graph_[node].shape);
 }
 
-Result<> Lowering::compute_copy(const Strided& from, std::int32_t into) {
-  add(copy_step(from, row_major(into, from.shape), used_elements(from.shape)), {from.buffer, into});
-  return {};
-}
-
-// ---- named extents ----
-
-UsedPart Lowering::used_part(const AxisPart& part) const {
-  for (std::size_t i = 0; i < schedule_.extents.size() && !part.extent.empty(); ++i)
-    if (schedule_.extents[i].name == part.extent) return {static_cast<std::int32_t>(i), part.bound};
-  return {};
-}
-
-UsedPart Lowering::used_along(const Shape& shape, int axis) const {
-  return schedule_.extents.empty() ? UsedPart{} : used_part(shape.parts(axis)[0]);
-}
-
-UsedPart Lowering::used_elements(const Shape& shape) const {
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    if (shape[axis] != 1) return used_along(shape, axis);
-  return {};
-}
-
-UsedPart Lowering::used_elements(const Task& task) const {
-  std::optional<UsedPart> common;
-  for (const Store& store : task.stores) {
-    if (store.row_indices >= 0) continue;
-    const UsedPart own = used_elements(graph_[store.node].shape);
-    if (common && common->extent != own.extent) return {};
-    common = own;
-  }
-  return common.value_or(UsedPart{});
-}
-
-UsedProduct Lowering::used_product(NodeIndex node) const {
-  const GraphNode& product = graph_[node];
-  const int rank = product.shape.rank();
-  UsedProduct used;
-  for (int axis = 0; axis < rank - 1; ++axis)
-    if (product.shape[axis] != 1) {
-      used.elements = used_along(product.shape, axis);
-      break;
-    }
-  used.depth = used_along(shape_behind_mask(graph_, product.inputs[0]), rank - 1);
-  if (used.depth.extent < 0) used.depth = used_along(shape_behind_mask(graph_, product.inputs[1]), rank - 2);
-  return used;
-}
-
 // Threads share the columns of weights that each run reads from far away. Elsewhere they share rows, as steps
 // before and after share the elements of the result: data takes longer from core to core than a second copy
 // of the right operand's panels.
@@ -513,27 +532,14 @@ ProductOptions Lowering::product_options(NodeIndex node, std::shared_ptr<const W
   if (executable_.pool_) options.threads = executable_.pool_->threads();
   const bool has_weights = is_memory_leaf(graph_[graph_.without_views(graph_[node].inputs[1])]);
   options.by_columns = has_weights && !constants_stay_;
+  options.is_convolution =
+      !has_weights && is_memory_leaf(graph_[graph_.without_views(graph_[node].inputs[0])]);
   return options;
 }
 
-// The sums of a program with fixed extents: they have no terms beyond.
-void Lowering::use_parts(ReduceStep& step, const Shape& source, std::span<const int> order) const {
-  if (order.empty() || order[0] == 0) step.use(used_elements(source));
-  if (!order.empty()) return;
-  UsedLine line;
-  std::int64_t places = 1;  // behind the part, in the line
-  for (int axis = source.rank() - 1; axis >= 0 && places < step.line(); --axis) {
-    const std::vector<AxisPart> parts = source.parts(axis);
-    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-      const UsedPart used = used_part(*part);
-      if (used.extent >= 0) {
-        if (line.digits.empty()) line.run = places;
-        line.digits.push_back({places / line.run, part->places(), used});
-      }
-      places *= part->places();
-    }
-  }
-  if (places == step.line()) step.use_line(std::move(line));
+Result<> Lowering::compute_copy(const Strided& from, std::int32_t into) {
+  add(copy_step(from, row_major(into, from.shape), used_elements(from.shape)), {from.buffer, into});
+  return {};
 }
 
 }  // namespace imprint::cpu

@@ -37,9 +37,15 @@ class Lowering {
   bool is_packed(graph::NodeIndex node, const graph::Place& place) const;
   Result<Strided> find(graph::NodeIndex node);  // computes the value first where it has no memory
   Result<Strided> find_row_major(graph::NodeIndex node);
-  Result<Strided> find_right(graph::NodeIndex node);
+  Strided near_right(graph::NodeIndex node, const Strided& found);
+  std::optional<Strided> constant_panels(graph::NodeIndex node, const Strided& left, const Strided& found);
+  std::optional<Strided> turned_weights(graph::NodeIndex node, const Strided& left, const Strided& right);
+  std::optional<Strided> turned_copy(std::unordered_map<graph::NodeIndex, Strided>& known,
+                                     graph::NodeIndex node, const Strided& from);
   Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
   Result<> compute_product(graph::NodeIndex node, std::int32_t into);
+  void add_product(graph::NodeIndex node, std::unique_ptr<ProductStep> step, const Strided& left,
+                   const Strided& right, std::int32_t into);
   Result<> compute_reduce(graph::NodeIndex node, std::int32_t into);
   // Whether a fold over windows of an image became a step.
   Result<bool> compute_windows(graph::NodeIndex node, std::int32_t into);
@@ -116,8 +122,10 @@ class Lowering {
   std::vector<std::int64_t> readers_;
   std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;   // values without memory in the schedule
   std::unordered_map<std::uint64_t, std::int32_t> buffer_of_place_;  // by kind and index
-  bool constants_stay_ = false;                                      // in the caches, from run to run
-  std::int64_t turned_ = 0;  // elements of constants that find_right copied
+  static constexpr std::int64_t kSecondCache = std::int64_t{1} << 18;  // elements
+  bool constants_stay_ = false;                                        // in the caches, from run to run
+  std::int64_t turned_ = 0;  // elements of constants that turned_copy copied
+  std::unordered_map<graph::NodeIndex, Strided> panels_, turned_weights_;  // copies of constants
   std::int32_t buffer_count_ = 0;
   struct ArenaValue {
     std::int32_t buffer;

@@ -1,4 +1,4 @@
-// Buffers, and the memory of those that a run computes.
+// Buffers, the memory of those that a run computes, and how much of them it uses.
 
 #include <algorithm>
 #include <map>
@@ -208,6 +208,69 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   if (keeps_borders)
     for (SameStep* border : borders_) border->run_once(executable_.memory_of(0));
   return {};
+}
+
+// ---- named extents ----
+
+UsedPart Lowering::used_part(const AxisPart& part) const {
+  for (std::size_t i = 0; i < schedule_.extents.size() && !part.extent.empty(); ++i)
+    if (schedule_.extents[i].name == part.extent) return {static_cast<std::int32_t>(i), part.bound};
+  return {};
+}
+
+UsedPart Lowering::used_along(const Shape& shape, int axis) const {
+  return schedule_.extents.empty() ? UsedPart{} : used_part(shape.parts(axis)[0]);
+}
+
+UsedPart Lowering::used_elements(const Shape& shape) const {
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] != 1) return used_along(shape, axis);
+  return {};
+}
+
+UsedPart Lowering::used_elements(const Task& task) const {
+  std::optional<UsedPart> common;
+  for (const Store& store : task.stores) {
+    if (store.row_indices >= 0) continue;
+    const UsedPart own = used_elements(graph_[store.node].shape);
+    if (common && common->extent != own.extent) return {};
+    common = own;
+  }
+  return common.value_or(UsedPart{});
+}
+
+UsedProduct Lowering::used_product(NodeIndex node) const {
+  const GraphNode& product = graph_[node];
+  const int rank = product.shape.rank();
+  UsedProduct used;
+  for (int axis = 0; axis < rank - 1; ++axis)
+    if (product.shape[axis] != 1) {
+      used.elements = used_along(product.shape, axis);
+      break;
+    }
+  used.depth = used_along(shape_behind_mask(graph_, product.inputs[0]), rank - 1);
+  if (used.depth.extent < 0) used.depth = used_along(shape_behind_mask(graph_, product.inputs[1]), rank - 2);
+  return used;
+}
+
+// The sums of a program with fixed extents: they have no terms beyond.
+void Lowering::use_parts(ReduceStep& step, const Shape& source, std::span<const int> order) const {
+  if (order.empty() || order[0] == 0) step.use(used_elements(source));
+  if (!order.empty()) return;
+  UsedLine line;
+  std::int64_t places = 1;  // behind the part, in the line
+  for (int axis = source.rank() - 1; axis >= 0 && places < step.line(); --axis) {
+    const std::vector<AxisPart> parts = source.parts(axis);
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      const UsedPart used = used_part(*part);
+      if (used.extent >= 0) {
+        if (line.digits.empty()) line.run = places;
+        line.digits.push_back({places / line.run, part->places(), used});
+      }
+      places *= part->places();
+    }
+  }
+  if (places == step.line()) step.use_line(std::move(line));
 }
 
 }  // namespace imprint::cpu

@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kNear = 1 << 15;
 constexpr std::int64_t kColumns = 64, kRows = 8;  // multiples of the tiles of all kernel sets
 constexpr std::int64_t kTile = 32;                // columns of the widest tile
+constexpr std::int64_t kEven = 2;  // rows: fewer in a tile take as long, and parts of a step are to be equal
 
 // Columns of a piece, of which all have as many except the last.
 std::int64_t piece_of(std::int64_t columns, std::int64_t pieces) {
@@ -30,7 +31,10 @@ ProductParts::ProductParts(const Product& product, std::int64_t matrices, bool h
   const Matmul& one = product.one;
   const std::int64_t threads = std::max<std::int64_t>(product.options.threads / matrices, 1);
   const bool is_wide = one.columns >= 2 * threads * kColumns;
-  std::int64_t rows = product.options.by_columns && is_wide && one.columns >= one.rows
+  // Each thread packs its own windows or pixels: with the rows of weights divided, each would pack all.
+  constexpr std::int64_t kManyPlaces = 512;
+  const bool shares_places = product.options.is_convolution && is_wide && one.columns >= kManyPlaces;
+  std::int64_t rows = shares_places || (product.options.by_columns && is_wide && one.columns >= one.rows)
                           ? 1
                           : std::clamp<std::int64_t>(one.rows / kLeastRows, 1, threads);
   if (const auto& patches = product.options.patches) {  // all rows read the same patches
@@ -51,7 +55,7 @@ ProductParts::ProductParts(const Product& product, std::int64_t matrices, bool h
   else
     columns_ = (one.columns + kColumns - 1) / kColumns;
   if (rows == 1 && !by_columns) rows = std::clamp<std::int64_t>(2 * one.rows / kLeastRows, 1, threads);
-  rows_of_part_ = ((one.rows + rows - 1) / rows + kRows - 1) / kRows * kRows;
+  rows_of_part_ = ((one.rows + rows - 1) / rows + kEven - 1) / kEven * kEven;
   rows_ = (one.rows + rows_of_part_ - 1) / rows_of_part_;
 }
 
@@ -163,9 +167,10 @@ void ProductStep::compute(const Memory& memory, std::int64_t matrix, Parts rows,
   next.first_column = columns.begin;
   next.a =
       memory.data<const float>(product_.a.buffer, product_.a.offset + offset(0) + rows.begin * one.a_row);
-  next.b =
-      memory.data<const float>(product_.b.buffer, product_.b.offset + offset(1) +
-                                                      (product_.windows ? 0 : columns.begin * one.b_column));
+  const std::int64_t before = one.b_panel != 0   ? columns.begin / kernels_.panel_columns * one.b_panel
+                              : product_.windows ? 0
+                                                 : columns.begin * one.b_column;
+  next.b = memory.data<const float>(product_.b.buffer, product_.b.offset + offset(1) + before);
   next.c = c;
   next.c_row = c_row;
   const auto& whole = product_.options.whole;
@@ -222,6 +227,84 @@ bool ProductStep::take(Chain& chain, bool is_last_reader, bool is_apart) {
 
 namespace {
 
+constexpr std::int64_t kMostSums = 4096;  // elements of a result whose terms are divided
+
+class BlocksStep : public Step {
+ public:
+  BlocksStep(Product product, std::int64_t blocks, const KernelSet& kernels, std::int32_t sums)
+      : product_(std::move(product)), blocks_(blocks), kernels_(kernels), sums_(sums) {}
+  std::int64_t part_count() const override { return blocks_; }
+  std::int64_t work() const override {
+    const Matmul& one = product_.one;
+    return one.rows * one.columns * (one.depth / 8 + 1);
+  }
+  void run(const Memory& memory, Parts parts) const override {
+    const Matmul& one = product_.one;
+    Matmul next = one;
+    next.scratch = reinterpret_cast<float*>(memory.workspace);
+    for (std::int64_t block = parts.begin; block < parts.end; ++block) {
+      const std::int64_t term = block * kMatmulDepth;
+      next.depth = std::min(kMatmulDepth, one.depth - term);
+      next.a = memory.data<const float>(product_.a.buffer, product_.a.offset + term * one.a_depth);
+      next.b = memory.data<const float>(product_.b.buffer, product_.b.offset + term * one.b_depth);
+      next.c = memory.data<float>(sums_, block * one.rows * one.columns);
+      kernels_.matmul(next);
+    }
+  }
+
+ private:
+  Product product_;
+  std::int64_t blocks_;
+  const KernelSet& kernels_;
+  std::int32_t sums_;
+};
+
+class BlockSumStep : public Step {
+ public:
+  BlockSumStep(std::int64_t blocks, std::int64_t elements, const KernelSet& kernels, std::int32_t sums,
+               std::int32_t into)
+      : blocks_(blocks),
+        elements_(elements),
+        add_(kernels.elementwise(Op::add, DType::float32, DType::float32)),
+        sums_(sums),
+        into_(into) {}
+  std::int64_t work() const override { return blocks_ * elements_; }
+  void run(const Memory& memory, Parts) const override {
+    float* const into = memory.data<float>(into_);
+    std::copy_n(memory.data<const float>(sums_), elements_, into);
+    for (std::int64_t block = 1; block < blocks_; ++block)
+      add_(into, memory.data<const float>(sums_, block * elements_), nullptr, into, elements_);
+  }
+
+ private:
+  std::int64_t blocks_, elements_;
+  Elementwise add_;
+  std::int32_t sums_, into_;
+};
+
+}  // namespace
+
+std::int64_t ProductStep::blocks_of_terms() const {
+  constexpr std::int64_t kLeastBlocks = 4;
+  const ProductOptions& options = product_.options;
+  const Matmul& one = product_.one;
+  const bool is_plain = !chain_ && !product_.windows && !options.patches && !options.whole &&
+                        one.b_panel == 0 && options.used.elements.extent < 0 && options.used.depth.extent < 0;
+  if (!is_plain || matrices_ != 1 || elements() > kMostSums) return 0;
+  const std::int64_t blocks = (one.depth + kMatmulDepth - 1) / kMatmulDepth;
+  return options.threads > 1 && parts_.count() == 1 && blocks >= kLeastBlocks ? blocks : 0;
+}
+
+std::unique_ptr<Step> ProductStep::sums_of_blocks(std::int32_t sums) const {
+  return std::make_unique<BlocksStep>(product_, blocks_of_terms(), kernels_, sums);
+}
+
+std::unique_ptr<Step> ProductStep::sum_of_blocks(std::int32_t sums) const {
+  return std::make_unique<BlockSumStep>(blocks_of_terms(), elements(), kernels_, sums, product_.into);
+}
+
+namespace {
+
 // Products of `one` for all matrices; layouts of a and b over the batch.
 std::unique_ptr<ProductStep> products(const Matmul& one, const Strided& a, const Strided& b,
                                       const Loops<2>& matrices, std::shared_ptr<const WindowMatrix> windows,
@@ -256,6 +339,7 @@ std::unique_ptr<ProductStep> product_step(const Strided& a, const Strided& b, st
   Matmul one = rows_of(a, b.shape[rank - 1]);
   one.b_depth = b.strides[at(rank - 2)];
   one.b_column = b.strides[at(rank - 1)];
+  one.b_panel = options.panel;
   const Shape batch = batch_of(a.shape);
   if (batch.element_count() * one.rows * one.columns == 0) return nullptr;
   // Matrices with the same right operand are one matrix with all their rows.

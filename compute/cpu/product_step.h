@@ -46,6 +46,8 @@ struct ProductOptions {
   std::shared_ptr<const PatchOperand> patches = nullptr;  // null: a product of windows or a matrix
   std::int64_t threads = 1;                               // that share the step
   bool by_columns = false;                                // they share the columns of wide products
+  std::int64_t panel = 0;                                 // Matmul::b_panel
+  bool is_convolution = false;                            // the left operand has the weights
 };
 // For all matrices; layouts of a and b over the batch. `one` lacks the pointers.
 struct Product {
@@ -87,6 +89,13 @@ class ProductStep : public OpenStep {
   bool stores_result() const override { return piece_ == 0; }
   std::int64_t scratch() const override;
   bool take(Chain& chain, bool is_last_reader, bool is_apart) override;
+
+  // A small result of many terms, as two steps that many threads share: the sums of all blocks of
+  // kMatmulDepth terms, then the sum of those in order. 0: the product has another form.
+  std::int64_t blocks_of_terms() const;
+  std::int64_t elements() const { return matrices_ * product_.one.rows * product_.one.columns; }
+  std::unique_ptr<Step> sums_of_blocks(std::int32_t sums) const;  // [blocks, elements]
+  std::unique_ptr<Step> sum_of_blocks(std::int32_t sums) const;
 
  private:
   template <class Use>

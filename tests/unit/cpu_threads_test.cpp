@@ -240,6 +240,54 @@ TEST(CpuThreads, ShareProductsOfFewRowsAndColumns) {
 }
 
 // A border on one side or several, of images, of lines, and of a value without elements.
+// Products with constants have other forms: panels, transposed weights. With few results of many terms
+// threads share the terms. All have the bits of a plain product, whose operands are inputs.
+TEST(CpuThreads, ProductsWithConstantsHaveTheBitsOfPlainOnes) {
+  struct Factors {
+    Shape left, right;
+    bool transposed = false;  // the right one
+  };
+  const std::vector<Factors> all{
+      {{64, 96}, {96, 160}},    {{33, 600}, {64, 600}, true}, {{47, 20}, {20, 97}},
+      {{3, 17, 64}, {64, 32}},  {{60, 240}, {240, 1}},        {{5, 700}, {700, 1}},
+      {{1, 2600}, {2600, 32}},  {{3, 5003}, {5003, 7}},       {{1, 9000}, {30, 9000}, true},
+      {{116, 464}, {464, 600}}, {{58, 96}, {96, 1500}}};
+  std::vector<Tensor> inputs;
+  std::vector<HostTensor> values;
+  const auto plain = [&](const Shape& shape) {
+    values.push_back(some_values(shape));
+    return inputs.emplace_back(input("x" + std::to_string(inputs.size()), shape));
+  };
+  std::vector<Tensor> products, expected;
+  for (const auto& [left, right, transposed] : all) {
+    const Tensor a = plain(left), b = plain(right),
+                 left_weights = Tensor::from(some_values(left).floats, left),
+                 right_weights = Tensor::from(some_values(right).floats, right);
+    const auto product = [&, is_transposed = transposed](const Tensor& x, const Tensor& y) {
+      return relu(matmul(x, is_transposed ? transpose(y) : y) + 0.25f);
+    };
+    expected.push_back(product(a, b));
+    products.push_back(product(a, right_weights));
+    expected.push_back(expected.back());
+    products.push_back(product(left_weights, b));
+  }
+  const auto results = [&](const std::vector<Tensor>& outputs, std::uint32_t threads) {
+    const auto runtime = Runtime::create_on_cpu({}, 0, {.count = threads});
+    Session session(*runtime);
+    auto program = Program::compile(*runtime, {.name = "forms", .inputs = inputs, .outputs = outputs});
+    EXPECT_TRUE(program.ok()) << program.error().message;
+    auto found = session.run(*program, values);
+    EXPECT_TRUE(found.ok()) << found.error().message;
+    return std::move(*found);
+  };
+  const std::vector<HostTensor> right = results(expected, 1);
+  for (const std::uint32_t threads : {1u, 2u, 3u, 7u}) {
+    const std::vector<HostTensor> found = results(products, threads);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(found[i].floats, right[i].floats) << "product " << i << " on " << threads;
+  }
+}
+
 TEST(CpuThreads, FillBordersLikeOneThread) {
   std::vector<std::vector<float>> found;
   for (const std::uint32_t threads : {1u, 3u}) {
