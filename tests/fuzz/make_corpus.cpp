@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "compute/vk/pipelines/pipeline_blob.h"
 #include "plugin/agent/brain_programs.h"
 #include "plugin/agent/keep/demonstrations.h"
+#include "plugin/agent/learn/registry.h"
 #include "plugin/agent/learn/training/sent_experience.h"
 #include "tests/fuzz/make_models.h"
 #include "tests/fuzz/seed_brain.h"
@@ -54,6 +56,30 @@ Result<> write_safetensors(const fs::path& folder) {
   return write(folder / "demos.safetensors", demos);
 }
 
+// As a library without usual words wrote it, with a memory of words.
+Result<> write_older_brain(const fs::path& folder, const agent::BrainSpec& spec,
+                           std::span<const agent::StateVariable> state, agent::HostState host) {
+  const agent::SampleLayout layout = agent::learner_of(spec).layout(spec);
+  std::vector<float> words(std::size_t{spec.replay_capacity} * layout.width, 1.0f);
+  for (std::size_t k = 0; k < spec.replay_capacity; ++k) words[k * layout.width + layout.goal] = 0;
+  std::vector<agent::StateVariable> written;
+  std::vector<std::vector<std::byte>> contents;
+  for (const agent::StateVariable& entry : state) {
+    if (entry.otherwise) continue;
+    written.push_back(entry);
+    const auto bytes = std::as_bytes(std::span(words));
+    contents.push_back(
+        entry.name == agent::kReplayName
+            ? std::vector(bytes.begin(), bytes.end())
+            : std::vector<std::byte>(static_cast<std::size_t>(entry.variable.shape().element_count()) * 4));
+  }
+  host.replay.filled = {static_cast<std::int32_t>(spec.replay_capacity)};
+  host.replay.next = {1};
+  const std::vector<std::span<const std::byte>> spans(contents.begin(), contents.end());
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, agent::encode_brain(spec, written, host, spans));
+  return write(folder / "older.brain", bytes);
+}
+
 Result<> write_brain(const fs::path& folder) {
   const agent::BrainSpec spec = fuzz::seed_brain();
   IMPRINT_ASSIGN(const agent::BrainPrograms programs, agent::describe_brain(spec));
@@ -65,6 +91,7 @@ Result<> write_brain(const fs::path& folder) {
   host.replay = agent::ReplayState::empty(spec);
   const std::vector<std::span<const std::byte>> state(contents.begin(), contents.end());
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, agent::encode_brain(spec, programs.state, host, state));
+  IMPRINT_CHECK(write_older_brain(folder, spec, programs.state, host));
   return write(folder / "seed.brain", bytes);
 }
 
