@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kNear = 1 << 15;
 constexpr std::int64_t kColumns = 64, kRows = 8;  // multiples of the tiles of all kernel sets
 constexpr std::int64_t kTile = 32;                // columns of the widest tile
-constexpr std::int64_t kEven = 2;  // rows: fewer in a tile take as long, and parts of a step are to be equal
+constexpr std::int64_t kEven = 2;  // rows: fewer in a tile take as long, and parts of a step should be equal
 
 // Columns of a piece, of which all have as many except the last.
 std::int64_t piece_of(std::int64_t columns, std::int64_t pieces) {
