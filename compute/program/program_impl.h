@@ -156,10 +156,12 @@ struct Program::Impl : Program::Body {
     std::span<float> numbers;
     std::vector<Copy> copies;     // from the variables: one for those that follow each other in memory
     std::vector<float*> padding;  // of the numbers: those between two variables
+    std::unique_ptr<vk::Event> there;
     // On the copy queue, if there is one.
     VkCommandBuffer to_host = VK_NULL_HANDLE, to_device = VK_NULL_HANDLE;
     void add(const Variable& added, std::uint64_t& offset);
   };
+  void record_sum_out(VkCommandBuffer commands, const Sum& sum) const;
   std::vector<Part> parts;
   std::vector<program::PartRun> runs;
   std::vector<std::vector<Sum>> sums;  // per part

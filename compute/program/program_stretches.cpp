@@ -1,5 +1,6 @@
-// A device's sequence with sums over processes: its run is cut into stretches, after each of which the host
-// adds up what the stretch has copied to it. The next stretch that needs the sums copies them back first.
+// A device's sequence with sums over processes: its run is cut into stretches. Events tell the host which
+// numbers of a stretch are computed, so it adds them up while the stretch goes on. The next stretch starts
+// from the sums.
 
 #include <algorithm>
 #include <compare>
@@ -35,7 +36,7 @@ using Kind = Action::Kind;
 struct PlannedStretch {
   std::vector<Action> actions;
   bool needs_sums = false;
-  const Program::Impl::Sum* sum = nullptr;
+  std::vector<const Program::Impl::Sum*> sums;
 };
 
 std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
@@ -50,11 +51,11 @@ std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
         const std::size_t end = is_last(sums, s) ? count : sums[s].dispatch + 1;
         planned.back().actions.push_back({Kind::dispatches, run.part, first, end});
         planned.back().actions.push_back({Kind::sums_out, run.part, s, 0});
-        planned.back().sum = &sums[s];
-        planned.emplace_back();
+        planned.back().sums.push_back(&sums[s]);
         first = end;
       }
       if (!program.sums[run.part].empty()) {
+        planned.emplace_back();
         planned.back().needs_sums = true;
         planned.back().actions.push_back({Kind::sums_in, run.part, 0, 0});
       } else {
@@ -183,6 +184,10 @@ Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
       sum.dispatch = ready;
       sum.add(variable, offset);
     }
+    for (Sum& sum : sums[p]) {
+      IMPRINT_ASSIGN(vk::Event there, vk::Event::create(runtime.device()));
+      sum.there = std::make_unique<vk::Event>(std::move(there));
+    }
   }
   return {};
 }
@@ -207,6 +212,19 @@ Result<> Program::Impl::record_stretch_copies() {
   return {};
 }
 
+// The barrier before the event makes the numbers visible to the copy queue, whose commands are submitted once
+// the host has seen the event.
+void Program::Impl::record_sum_out(VkCommandBuffer commands, const Sum& sum) const {
+  const vk::Functions& functions = runtime.device().functions();
+  global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
+  if (!sum.to_host) {
+    for (const Copy& copy : sum.copies)
+      functions.vkCmdCopyBuffer(commands, copy.buffer, numbers_buffer, 1, &copy.region);
+    global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
+  }
+  sum.there->record_set(commands, kWorkStages);
+}
+
 Result<> Program::Impl::record_stretches() {
   const vk::Functions& functions = runtime.device().functions();
   const auto act = [&](VkCommandBuffer commands, const Action& action, std::uint32_t slot) {
@@ -220,12 +238,7 @@ Result<> Program::Impl::record_stretches() {
           parts[action.part].impl->record_dispatch(commands, i);
         return;
       case Kind::sums_out:
-        if (sums[action.part][action.first].to_host) return;
-        global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
-        for (const Copy& copy : sums[action.part][action.first].copies)
-          functions.vkCmdCopyBuffer(commands, copy.buffer, numbers_buffer, 1, &copy.region);
-        return global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                              VK_PIPELINE_STAGE_HOST_BIT);
+        return record_sum_out(commands, sums[action.part][action.first]);
       case Kind::sums_in:
         for (const Sum& sum : sums[action.part]) {
           if (sum.to_device) continue;
@@ -265,12 +278,10 @@ Result<> Program::Impl::record_stretches() {
         stretch_commands.push_back(made);
         commands = made.primary;
       }
-      list.push_back({commands, plan.needs_sums, {}, {}, copies_of(plan)});
-      if (!plan.sum) continue;
-      list.back().sums = plan.sum->numbers;
-      list.back().padding = plan.sum->padding;
-      list.back().to_host = plan.sum->to_host;
-      list.back().to_device = plan.sum->to_device;
+      list.push_back({commands, plan.needs_sums, {}, copies_of(plan)});
+      for (const Sum* sum : plan.sums)
+        list.back().sums.push_back(
+            {sum->numbers, sum->padding, sum->there.get(), sum->to_host, sum->to_device});
     }
   }
   return {};
@@ -284,14 +295,15 @@ void Program::Impl::retire_sums() {
       for (const VkCommandBuffer commands : {sum.to_host, sum.to_device})
         if (commands)
           device.retire(device.last_ticket(), [queue = copies, commands] { queue->free(commands); });
-  if (!own_numbers) return;
   struct Kept {
+    std::vector<std::vector<Sum>> sums;  // their events
     std::unique_ptr<ImportedMemory> numbers, totals;
     SharedSums::Memory memory;
   };
-  device.retire(
-      device.last_ticket(),
-      [kept = std::make_shared<Kept>(std::move(own_numbers), std::move(shared_totals), shared_memory)] {});
+  if (!sums.empty())
+    device.retire(device.last_ticket(),
+                  [kept = std::make_shared<Kept>(std::move(sums), std::move(own_numbers),
+                                                 std::move(shared_totals), shared_memory)] {});
 }
 
 std::span<const Stretch> Program::Impl::stretches(std::uint32_t slot) const {
