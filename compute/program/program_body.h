@@ -71,7 +71,6 @@ class Program::Body {
   virtual Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
   // A device's sequence with all_reduce has some; else empty.
   virtual std::span<const Stretch> stretches(std::uint32_t) const { return {}; }
-  virtual bool is_complete(vk::Ticket) const { return true; }
 
   program::ProgramGraph source;  // for a sequence: only its ports
   ProgramStats stats;

@@ -233,8 +233,7 @@ class AddingRun {
         if (computed) {
           copied.push_back(0);
           if (next.to_host) {
-            IMPRINT_ASSIGN(copied.back(),
-                           body_.copies->submit(CopyQueue::Direction::to_host, next.to_host, vk::Ticket{}));
+            IMPRINT_ASSIGN(copied.back(), body_.copies->submit(CopyQueue::Direction::to_host, next.to_host));
           }
           continue;
         }
@@ -247,7 +246,7 @@ class AddingRun {
           continue;
         }
       }
-      IMPRINT_CHECK(rest(since));
+      IMPRINT_CHECK(rest(since, added < copied.size() ? copied[added] : 0));
     }
     return {};
   }
@@ -266,7 +265,7 @@ class AddingRun {
       body_.all_reduce(sum.numbers);
     }
     if (!sum.to_device) return {};
-    IMPRINT_CHECK(body_.copies->submit(CopyQueue::Direction::to_device, sum.to_device, vk::Ticket{}));
+    IMPRINT_CHECK(body_.copies->submit(CopyQueue::Direction::to_device, sum.to_device));
     return {};
   }
 
@@ -276,8 +275,9 @@ class AddingRun {
     for (const StretchSum& sum : sums) (void)sum.there->take();
   }
 
-  // Between two looks. An event wakes no thread, so the thread sleeps a little at a time.
-  Result<> rest(Clock::time_point since) const {
+  // Between two looks. An event wakes no thread, so the thread sleeps a little at a time. copied: what it
+  // waits for of the copy queue; 0: nothing.
+  Result<> rest(Clock::time_point since, std::uint64_t copied) const {
     const auto waited = Clock::now() - since;
     if (body_.waits_by_polling && waited < kPolled) {
       std::this_thread::yield();
@@ -285,12 +285,9 @@ class AddingRun {
     }
     if (waited > std::chrono::nanoseconds(kTimeout))
       return make_error(ErrorCode::not_ready, "run: the GPU has not finished what processes add up");
-    if (body_.is_complete(last_)) {  // the copy queue is at work
-      std::this_thread::sleep_for(std::chrono::nanoseconds(kSlept));
-      return {};
-    }
-    const Result<> waited_for = queue_.wait(last_, kSlept);  // tells of a device loss
-    return waited_for || waited_for.error().code == ErrorCode::not_ready ? Result<>() : waited_for;
+    const Result<> slept = copied > 0 ? body_.copies->wait(CopyQueue::Direction::to_host, copied, kSlept)
+                                      : queue_.wait(last_, kSlept);  // tells of a device loss
+    return slept || slept.error().code == ErrorCode::not_ready ? Result<>() : slept;
   }
 
   const Program::Body& body_;
