@@ -48,7 +48,9 @@ Result<VkCommandBuffer> OwnCopyQueue::record(const std::function<void(VkCommandB
   if (const VkResult result = functions_.vkAllocateCommandBuffers(handle_, &info, &commands);
       result != VK_SUCCESS)
     return error("vkAllocateCommandBuffers", result);
-  const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  // A caller may know by an event that the commands are complete, which validation layers do not track.
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   VkResult result = functions_.vkBeginCommandBuffer(commands, &begin);
   if (result == VK_SUCCESS) {
     body(commands);
