@@ -21,9 +21,8 @@ class CopyQueue {
   virtual Result<VkCommandBuffer> record(const std::function<void(VkCommandBuffer)>& body) = 0;
   virtual void free(VkCommandBuffer commands) = 0;  // at once: call when the GPU is done with it
 
-  // Runs in the order of submissions of one direction, after `after` of the main queue (0: nothing). Returns
-  // the direction's next point, which rises.
-  virtual Result<std::uint64_t> submit(Direction direction, VkCommandBuffer commands, vk::Ticket after) = 0;
+  // Runs in the order of submissions of one direction. Returns the direction's next point, which rises.
+  virtual Result<std::uint64_t> submit(Direction direction, VkCommandBuffer commands) = 0;
   virtual Result<bool> is_complete(Direction direction, std::uint64_t point) = 0;
   virtual Result<> wait(Direction direction, std::uint64_t point, std::uint64_t timeout_ns) = 0;
   // On the main queue, after the newest copy to the device.

@@ -11,6 +11,7 @@
 #include "compute/program/program.h"
 #include "compute/program/program_graph.h"
 #include "compute/program/program_sequence.h"
+#include "compute/vk/event.h"
 #include "compute/vk/queue.h"
 
 namespace imprint {
@@ -22,16 +23,23 @@ Result<Program> compile_graph(Runtime& runtime, ProgramGraph source);
 
 }  // namespace program
 
-// A part of a run between two sums over processes (ProgramSequence::all_reduce).
+// Numbers that processes add up: a stretch computes them.
+struct StretchSum {
+  std::span<float> numbers;         // host memory, for all_reduce
+  std::span<float* const> padding;  // of the numbers: no variable's
+  // Set once the numbers are computed and, without `to_host`, in host memory.
+  vk::Event* there = nullptr;
+  // On the copy queue: the numbers to the host, and their sums to the device. Null: `commands` of this
+  // stretch and of the next copy them.
+  VkCommandBuffer to_host = VK_NULL_HANDLE, to_device = VK_NULL_HANDLE;
+};
+
+// A part of a run that needs no sum over processes after its beginning (ProgramSequence::all_reduce).
 struct Stretch {
   VkCommandBuffer commands = VK_NULL_HANDLE;  // primary
-  bool needs_sums = false;                    // starts from the sums of all stretches before it
-  std::span<float> sums;                      // host memory that it fills, for all_reduce; may be empty
-  std::span<float* const> padding;            // of the sums: no variable's
+  bool needs_sums = false;                    // starts from the sums of the stretch before it
+  std::vector<StretchSum> sums;               // in the order in which it computes them
   std::uint32_t copies = 0;                   // of summed variables, to the host and back
-  // On the copy queue: its numbers to the host after `commands`, its sums to the device. Null: `commands` of
-  // this stretch and of the next that needs sums copy them.
-  VkCommandBuffer to_host = VK_NULL_HANDLE, to_device = VK_NULL_HANDLE;
 };
 
 class Program::Body {
@@ -63,7 +71,6 @@ class Program::Body {
   virtual Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
   // A device's sequence with all_reduce has some; else empty.
   virtual std::span<const Stretch> stretches(std::uint32_t) const { return {}; }
-  virtual bool is_complete(vk::Ticket) const { return true; }
 
   program::ProgramGraph source;  // for a sequence: only its ports
   ProgramStats stats;

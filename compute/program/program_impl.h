@@ -101,7 +101,6 @@ struct Program::Impl : Program::Body {
   Result<> record_stretch_copies();
   void retire_sums();
   std::span<const Stretch> stretches(std::uint32_t slot) const override;
-  bool is_complete(vk::Ticket ticket) const override { return runtime.device().is_complete(ticket); }
   void record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_out(VkCommandBuffer commands, std::uint32_t slot) const;
 
@@ -156,10 +155,16 @@ struct Program::Impl : Program::Body {
     std::span<float> numbers;
     std::vector<Copy> copies;     // from the variables: one for those that follow each other in memory
     std::vector<float*> padding;  // of the numbers: those between two variables
+    std::unique_ptr<vk::Event> there;
+    std::unique_ptr<Impl> out, in;  // copy it on the main queue; null: copy commands do
     // On the copy queue, if there is one.
     VkCommandBuffer to_host = VK_NULL_HANDLE, to_device = VK_NULL_HANDLE;
     void add(const Variable& added, std::uint64_t& offset);
   };
+  Result<> make_copy_kernels(Sum& sum);
+  void record_sum_out(VkCommandBuffer commands, const Sum& sum) const;
+  void record_sum_in(VkCommandBuffer commands, const Sum& sum) const;
+  void record_dispatches(VkCommandBuffer commands) const;
   std::vector<Part> parts;
   std::vector<program::PartRun> runs;
   std::vector<std::vector<Sum>> sums;  // per part

@@ -198,7 +198,9 @@ Result<> Session::Impl::start_whole(Program& program, std::uint32_t slot, Submit
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPolled(20);  // then the thread sleeps
+constexpr std::uint64_t kSlept = 200'000;         // nanoseconds at a time
 
 // A run with sums over processes, on its thread.
 class AddingRun {
@@ -207,68 +209,89 @@ class AddingRun {
 
   Result<vk::Ticket> operator()(std::uint32_t slot) {
     for (const Stretch& stretch : body_.stretches(slot)) {
-      if (stretch.needs_sums) IMPRINT_CHECK(all_reduce());
       IMPRINT_ASSIGN(last_, stretch.needs_sums && body_.copies
                                 ? body_.copies->submit_after_copies(stretch.commands)
                                 : queue_.submit(std::span(&stretch.commands, 1)));
-      if (stretch.sums.empty()) continue;
-      std::uint64_t copied = 0;
-      if (stretch.to_host) {
-        IMPRINT_ASSIGN(copied, body_.copies->submit(CopyQueue::Direction::to_host, stretch.to_host, last_));
+      if (const Result<> added = all_reduce(stretch.sums); !added) {
+        clear(stretch.sums);
+        return added.error();
       }
-      pending_.push_back({last_, copied, &stretch});
     }
-    IMPRINT_CHECK(all_reduce());
     return last_;
   }
 
  private:
-  struct Pending {
-    vk::Ticket ticket;
-    std::uint64_t copied = 0;  // of the copy queue; 0: the main queue copies
-    const Stretch* stretch = nullptr;
-  };
-
-  Result<> all_reduce() {
-    for (const Pending& each : pending_) {
-      IMPRINT_CHECK(wait(each));
-      const std::span<float> sums = each.stretch->sums;
-      for (float* number : each.stretch->padding) *number = 0;
-      if (body_.shared_sums) {
-        const auto first = sums.data() - reinterpret_cast<const float*>(body_.shared_memory.own);
-        body_.shared_sums->add(body_.shared_memory, static_cast<std::size_t>(first), sums.size());
-      } else {
-        body_.all_reduce(sums);
+  // Numbers are copied to the host as soon as they are computed, also while others are on their way.
+  Result<> all_reduce(std::span<const StretchSum> sums) {
+    std::vector<std::uint64_t> copied;  // points of the copy queue; 0: the main queue copies
+    std::size_t added = 0;
+    auto since = Clock::now();
+    while (added < sums.size()) {
+      if (copied.size() < sums.size()) {
+        const StretchSum& next = sums[copied.size()];
+        IMPRINT_ASSIGN(const bool computed, next.there->take());
+        if (computed) {
+          copied.push_back(0);
+          if (next.to_host) {
+            IMPRINT_ASSIGN(copied.back(), body_.copies->submit(CopyQueue::Direction::to_host, next.to_host));
+          }
+          continue;
+        }
       }
-      if (each.stretch->to_device)
-        IMPRINT_CHECK(
-            body_.copies->submit(CopyQueue::Direction::to_device, each.stretch->to_device, vk::Ticket{}));
+      if (added < copied.size()) {
+        IMPRINT_ASSIGN(const bool is_there, is_on_host(copied[added]));
+        if (is_there) {
+          IMPRINT_CHECK(add(sums[added++]));
+          since = Clock::now();
+          continue;
+        }
+      }
+      IMPRINT_CHECK(rest(since, added < copied.size() ? copied[added] : 0));
     }
-    pending_.clear();
     return {};
   }
 
-  Result<bool> is_there(const Pending& each) const {
-    if (each.copied > 0) return body_.copies->is_complete(CopyQueue::Direction::to_host, each.copied);
-    return body_.is_complete(each.ticket);
+  Result<bool> is_on_host(std::uint64_t copied) const {
+    return copied == 0 ? Result<bool>(true)
+                       : body_.copies->is_complete(CopyQueue::Direction::to_host, copied);
   }
 
-  Result<> wait(const Pending& each) const {
-    if (body_.waits_by_polling) {
-      const auto end = std::chrono::steady_clock::now() + kPolled;
-      do {
-        IMPRINT_ASSIGN(const bool done, is_there(each));
-        if (done) return {};
-        std::this_thread::yield();
-      } while (std::chrono::steady_clock::now() < end);
+  Result<> add(const StretchSum& sum) {
+    for (float* number : sum.padding) *number = 0;
+    if (body_.shared_sums) {
+      const auto first = sum.numbers.data() - reinterpret_cast<const float*>(body_.shared_memory.own);
+      body_.shared_sums->add(body_.shared_memory, static_cast<std::size_t>(first), sum.numbers.size());
+    } else {
+      body_.all_reduce(sum.numbers);
     }
-    if (each.copied > 0) return body_.copies->wait(CopyQueue::Direction::to_host, each.copied, kTimeout);
-    return queue_.wait(each.ticket, kTimeout);
+    if (!sum.to_device) return {};
+    IMPRINT_CHECK(body_.copies->submit(CopyQueue::Direction::to_device, sum.to_device));
+    return {};
+  }
+
+  // The next run must not take this one's events for its own.
+  void clear(std::span<const StretchSum> sums) {
+    if (!queue_.wait(last_, kTimeout)) return;
+    for (const StretchSum& sum : sums) (void)sum.there->take();
+  }
+
+  // Between two looks. An event wakes no thread, so the thread sleeps a little at a time. copied: what it
+  // waits for of the copy queue; 0: nothing.
+  Result<> rest(Clock::time_point since, std::uint64_t copied) const {
+    const auto waited = Clock::now() - since;
+    if (body_.waits_by_polling && waited < kPolled) {
+      std::this_thread::yield();
+      return {};
+    }
+    if (waited > std::chrono::nanoseconds(kTimeout))
+      return make_error(ErrorCode::not_ready, "run: the GPU has not finished what processes add up");
+    const Result<> slept = copied > 0 ? body_.copies->wait(CopyQueue::Direction::to_host, copied, kSlept)
+                                      : queue_.wait(last_, kSlept);  // tells of a device loss
+    return slept || slept.error().code == ErrorCode::not_ready ? Result<>() : slept;
   }
 
   const Program::Body& body_;
   vk::Queue& queue_;
-  std::vector<Pending> pending_;
   vk::Ticket last_;
 };
 

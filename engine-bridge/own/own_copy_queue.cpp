@@ -4,17 +4,13 @@
 
 namespace imprint::bridge {
 
-OwnCopyQueue::OwnCopyQueue(vk::Device& device, HostQueue& main, VkSemaphore main_timeline)
-    : device_(device),
-      functions_(device.functions()),
-      handle_(device.handle()),
-      main_(main),
-      main_timeline_(main_timeline) {}
+OwnCopyQueue::OwnCopyQueue(vk::Device& device, HostQueue& main)
+    : device_(device), functions_(device.functions()), handle_(device.handle()), main_(main) {}
 
 Result<std::unique_ptr<OwnCopyQueue>> OwnCopyQueue::create(vk::Device& device, HostQueue& main,
-                                                           VkSemaphore main_timeline, std::uint32_t family,
+                                                           std::uint32_t family,
                                                            const std::array<VkQueue, 2>& queues) {
-  std::unique_ptr<OwnCopyQueue> made(new OwnCopyQueue(device, main, main_timeline));
+  std::unique_ptr<OwnCopyQueue> made(new OwnCopyQueue(device, main));
   const vk::Functions& f = made->functions_;
   for (std::size_t i = 0; i < queues.size(); ++i) {
     VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
@@ -52,7 +48,9 @@ Result<VkCommandBuffer> OwnCopyQueue::record(const std::function<void(VkCommandB
   if (const VkResult result = functions_.vkAllocateCommandBuffers(handle_, &info, &commands);
       result != VK_SUCCESS)
     return error("vkAllocateCommandBuffers", result);
-  const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  // A caller may know by an event that the commands are complete, which validation layers do not track.
+  VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
   VkResult result = functions_.vkBeginCommandBuffer(commands, &begin);
   if (result == VK_SUCCESS) {
     body(commands);
@@ -67,20 +65,13 @@ void OwnCopyQueue::free(VkCommandBuffer commands) {
   functions_.vkFreeCommandBuffers(handle_, pool_, 1, &commands);
 }
 
-Result<std::uint64_t> OwnCopyQueue::submit(Direction direction, VkCommandBuffer commands, vk::Ticket after) {
+Result<std::uint64_t> OwnCopyQueue::submit(Direction direction, VkCommandBuffer commands) {
   Line& used = line(direction);
   const std::uint64_t point = used.newest + 1;
-  const VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
   VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
   values.signalSemaphoreValueCount = 1;
   values.pSignalSemaphoreValues = &point;
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
-  if (after.value > 0) {
-    values.waitSemaphoreValueCount = info.waitSemaphoreCount = 1;
-    values.pWaitSemaphoreValues = &after.value;
-    info.pWaitSemaphores = &main_timeline_;
-    info.pWaitDstStageMask = &stage;
-  }
   info.commandBufferCount = 1;
   info.pCommandBuffers = &commands;
   info.signalSemaphoreCount = 1;

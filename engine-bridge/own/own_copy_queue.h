@@ -16,16 +16,15 @@ namespace imprint::bridge {
 
 class OwnCopyQueue final : public program::CopyQueue {
  public:
-  // `main` signals `main_timeline` with its tickets. The queues belong to the calling thread, and outlive
-  // this; the device goes first. Errors: the driver's.
+  // The queues belong to the calling thread, and outlive this; the device goes first. Errors: the driver's.
   static Result<std::unique_ptr<OwnCopyQueue>> create(vk::Device& device, HostQueue& main,
-                                                      VkSemaphore main_timeline, std::uint32_t family,
+                                                      std::uint32_t family,
                                                       const std::array<VkQueue, 2>& queues);
   ~OwnCopyQueue() override;  // waits a second for copies
 
   Result<VkCommandBuffer> record(const std::function<void(VkCommandBuffer)>& body) override;
   void free(VkCommandBuffer commands) override;
-  Result<std::uint64_t> submit(Direction direction, VkCommandBuffer commands, vk::Ticket after) override;
+  Result<std::uint64_t> submit(Direction direction, VkCommandBuffer commands) override;
   Result<bool> is_complete(Direction direction, std::uint64_t point) override;
   Result<> wait(Direction direction, std::uint64_t point, std::uint64_t timeout_ns) override;
   Result<vk::Ticket> submit_after_copies(VkCommandBuffer commands) override;
@@ -36,7 +35,7 @@ class OwnCopyQueue final : public program::CopyQueue {
     VkSemaphore timeline = VK_NULL_HANDLE;
     std::uint64_t newest = 0;
   };
-  OwnCopyQueue(vk::Device& device, HostQueue& main, VkSemaphore main_timeline);
+  OwnCopyQueue(vk::Device& device, HostQueue& main);
   Line& line(Direction direction) { return lines_[direction == Direction::to_device ? 1 : 0]; }
   VkResult wait_for(const Line& line, std::uint64_t point, std::uint64_t timeout_ns) const;
   Error error(const char* call, VkResult result) { return vk::vulkan_error(device_, call, result); }
@@ -45,7 +44,6 @@ class OwnCopyQueue final : public program::CopyQueue {
   const vk::Functions functions_;
   const VkDevice handle_;
   HostQueue& main_;
-  const VkSemaphore main_timeline_;
   std::array<Line, 2> lines_;  // by Direction
   VkCommandPool pool_ = VK_NULL_HANDLE;
 };

@@ -78,12 +78,8 @@ Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& op
   IMPRINT_ASSIGN(standalone->context_, Context::adopt(description));
   if (Context& context = *standalone->context_;
       options.copy_queues && context.completed_by() == CompletedBy::timeline) {
-    // The timeline has a value once something was submitted.
-    auto& queue = static_cast<HostQueue&>(*context.queue());
-    IMPRINT_CHECK(queue.submit(std::span(&context.runtime().barrier().primary, 1)));
-    IMPRINT_ASSIGN(const HostSemaphore timeline, context.semaphore());
     IMPRINT_ASSIGN(standalone->copies_,
-                   OwnCopyQueue::create(context.device(), queue, timeline.semaphore,
+                   OwnCopyQueue::create(context.device(), static_cast<HostQueue&>(*context.queue()),
                                         has_copy_family ? candidate.copy_family : candidate.queue_family,
                                         standalone->device_->copy_queues()));
     context.runtime().set_copy_queue(standalone->copies_.get());
