@@ -11,7 +11,7 @@
 namespace imprint::vk {
 namespace {
 
-// Of the SPIR-V specification and of its extensions' pages.
+// Operations and capabilities of the SPIR-V specification and of both extensions.
 enum : std::uint32_t {
   kName = 5,
   kExtension = 10,
@@ -59,7 +59,7 @@ std::string_view text_of(std::span<const std::uint32_t> words) {
   return {text, strnlen(text, 4 * (words.size() - 1))};
 }
 
-// What a module says about its matrices.
+// The matrices of a module, and whether it can be translated.
 struct Found {
   std::uint32_t unsigned_type = 0, yes = 0, no = 0;
   std::unordered_set<std::uint32_t> narrow_floats;  // types
