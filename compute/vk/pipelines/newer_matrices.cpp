@@ -68,6 +68,22 @@ struct Found {
   bool has_matrices = false, is_fit = true;
 };
 
+// The fewest words of an instruction that is translated.
+std::size_t least_words(std::uint32_t op) {
+  switch (op) {
+    case kOlderType:
+    case kOlderLoad:
+      return 6;
+    case kOlderStore:
+      return 5;
+    case kCapability:
+    case kExtension:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
 bool makes_matrix(std::uint32_t op) {
   return op != kOlderType && op != kLoad && op != kOlderLoad && op != kCompositeExtract && op != kName &&
          op != kDecorate;
@@ -88,6 +104,7 @@ Found look(const Spirv& spirv) {
     }
     const std::uint32_t layout = op == kOlderLoad ? word(5) : op == kOlderStore ? word(4) : found.no;
     if (layout != found.yes && layout != found.no) found.is_fit = false;
+    if (words.size() < least_words(op)) found.is_fit = false;
     if (found.halves.contains(word(1)) && makes_matrix(op)) found.is_fit = false;
   });
   found.is_fit = found.is_fit && whole && found.has_matrices && found.unsigned_type != 0;
