@@ -132,7 +132,7 @@ const Case kMaps[] = {
     {"pad_of_places", true, 1,
      [] {
        return std::vector{
-           pad(permute(wave("x", {3, 3, 40, 52}), {0, 2, 3, 1}),
+           pad(permute(wave("x", {9, 3, 60, 52}), {0, 2, 3, 1}),
                std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {3, 3}, {3, 2}, {0, 1}}, 0.5)};
      }},
     {"windows", std::nullopt, 1,
