@@ -152,6 +152,7 @@ class Emitter {
   std::string array_of_all(const std::vector<graph::NodeIndex>& nodes);
   ElementIndex through_view(graph::NodeIndex node, const ElementIndex& index);
   std::string pad(graph::NodeIndex node, const ElementIndex& index);
+  std::string pad_of_memory(graph::NodeIndex node, const ElementIndex& inner, const std::string& inside);
   std::string concat(graph::NodeIndex node, const ElementIndex& index);
   std::string gather(graph::NodeIndex node, const ElementIndex& index);
   std::string random_uniform(graph::NodeIndex node, const ElementIndex& index);
@@ -170,6 +171,7 @@ class Emitter {
   std::string componentwise(DType dtype, std::span<const std::string> operands,
                             const std::function<std::string(std::span<const std::string>)>& expression) const;
   std::string elementwise(graph::NodeIndex node, std::span<const std::string> operands);
+  std::optional<float> literal_bound(graph::NodeIndex node) const;
   std::string position(const IndexExpression& index);  // the index as a value
   std::string folded(graph::NodeIndex fold,
                      const std::string& sums);  // reduces a wide accumulator to one element
@@ -250,6 +252,11 @@ class Emitter {
   std::unordered_map<graph::NodeIndex, std::string> members_;  // values of this task already in registers
   std::set<std::string> wide_names_;                           // of registers with kWide elements
   std::unordered_map<std::string, std::string> unrounded_;     // by names of registers that hold float16
+  struct Floor {
+    std::string of, literal;  // operands
+    float least = 0;
+  };
+  std::unordered_map<std::string, Floor> floors_;  // by names of registers: a maximum with a literal
   std::int64_t group_count_ = 0;
   int fold_slots_ = 0;
   bool is_refused_ = false;

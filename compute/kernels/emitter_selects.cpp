@@ -10,10 +10,32 @@ namespace imprint::kernels {
 using namespace graph;
 using namespace tensor;
 
+namespace {
+
+// Whether an innermost axis of four is partly padding: three channels of a place become four.
+bool pads_a_four(const GraphNode& pad) {
+  const int last = pad.shape.rank() - 1;
+  return dtype_is_float(pad.dtype) && last >= 0 && pad.shape[last] == kWide &&
+         (pad.ints[2 * at(last)] > 0 || pad.ints[2 * at(last) + 1] > 0);
+}
+
+}  // namespace
+
 std::string Emitter::pad(NodeIndex node, const ElementIndex& index) {
   const GraphNode& entry = graph_[node];
   const Shape& source = graph_[entry.inputs[0]].shape;
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
+  if (const int last = source.rank() - 1; pads_a_four(entry) && own[at(last)].lane == 1) {
+    // Channels of a place: each of the four has its own condition.
+    std::vector<std::string> four;
+    for (int e = 0; e < kWide; ++e) {
+      ElementIndex one{std::nullopt, own};
+      one.axes[at(last)] = IndexExpression(e);
+      four.push_back(pad(node, one));  // not value(), which would load a pad that has memory
+    }
+    return declare_wide(entry.dtype,
+                        text("vec4(", four[0], ", ", four[1], ", ", four[2], ", ", four[3], ")"));
+  }
   ElementIndex inner;
   std::string inside;
   for (int axis = 0; axis < source.rank(); ++axis) {
@@ -31,11 +53,36 @@ std::string Emitter::pad(NodeIndex node, const ElementIndex& index) {
       inside += text(also, position, " < ", source[axis]);
   }
   if (inside.empty()) return value(entry.inputs[0], inner);
+  if (const std::string chosen = pad_of_memory(node, inner, inside); !chosen.empty()) return chosen;
   const std::string result = declare_like(index, entry.dtype, glsl_literal(entry.floats[0], entry.dtype));
   open("if (" + inside + ")");
   assign(result, value(entry.inputs[0], inner), entry.dtype);
   close();
   return result;
+}
+
+// In a map, where what is padded is in memory: loads from a place inside in any case, instead of a branch
+// with a load, so that the loads of a window are in flight together. Empty: not here.
+std::string Emitter::pad_of_memory(NodeIndex node, const ElementIndex& inner, const std::string& inside) {
+  constexpr int kTermsOfGpu = 8;  // a CPU has no loads to wait for together
+  const GraphNode& entry = graph_[node];
+  const NodeIndex source = entry.inputs[0];
+  const Place& place = schedule_.place[at(source)];
+  if (task_.kind != TaskKind::map || fold_terms_ < kTermsOfGpu || !in_memory(source) ||
+      memory_.is_long(place) || graph_[source].element_count() == 0)
+    return {};
+  const IndexExpression linear = linear_of(inner, graph_[source].shape);
+  const bool wide = linear.lane != 0;
+  if (linear.is_irregular || (wide && (linear.lane != 1 || !linear.is_multiple_of(kWide)))) return {};
+  const std::string is_inside = declare(DType::boolean, inside), element = fresh('i');
+  line(text("int ", element, " = ", is_inside, " ? ", linear.str(), " : 0;"));
+  const IndexExpression first = start_of(place, entry.dtype) + IndexExpression(element, wide ? kWide : 1);
+  const std::string loaded = wide ? declare_wide(entry.dtype, load_four(place, entry.dtype, first / kWide))
+                                  : declare(entry.dtype, load_element(place, entry.dtype, first.str()));
+  const std::string outside = glsl_literal(entry.floats[0], entry.dtype);
+  return wide ? declare_wide(entry.dtype,
+                             text("(", is_inside, " ? ", loaded, " : ", widened(outside, entry.dtype), ")"))
+              : declare(entry.dtype, text("(", is_inside, " ? ", loaded, " : ", outside, ")"));
 }
 
 std::string Emitter::concat(NodeIndex node, const ElementIndex& index) {

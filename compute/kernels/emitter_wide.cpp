@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "compute/graph/schedule/cost.h"
 #include "compute/kernels/elementwise_glsl.h"
@@ -65,19 +66,36 @@ std::string Emitter::componentwise(
   return vector + ")";
 }
 
+// The literal that a maximum or minimum of floats has as its second operand.
+std::optional<float> Emitter::literal_bound(NodeIndex node) const {
+  const GraphNode& entry = graph_[node];
+  if (entry.op != Op::maximum && entry.op != Op::minimum) return std::nullopt;
+  const GraphNode& bound = graph_[graph_.without_views(entry.inputs[1])];
+  if (bound.op != Op::full || bound.dtype != DType::float32 || std::isnan(bound.floats[0]))
+    return std::nullopt;
+  return static_cast<float>(bound.floats[0]);
+}
+
 std::string Emitter::elementwise(NodeIndex node, std::span<const std::string> operands) {
   const GraphNode& entry = graph_[node];
   const DType operand_dtype = graph_[entry.inputs.back()].dtype;
-  const auto expression = [&](std::span<const std::string> of) {
-    return elementwise_glsl(entry.op, operand_dtype, entry.dtype, of, includes_);
+  // A minimum of a maximum, both with literals, tests for NaN once.
+  const std::optional<float> bound = literal_bound(node);
+  const auto floor = bound && entry.op == Op::minimum ? floors_.find(operands[0]) : floors_.end();
+  const bool clamps = floor != floors_.end() && floor->second.least <= *bound;
+  std::vector<std::string> of(operands.begin(), operands.end());
+  if (clamps) of = {floor->second.of, floor->second.literal, operands[1]};
+  const auto expression = [&](std::span<const std::string> x) {
+    return clamps ? text("imp_clamp(", x[0], ", ", x[1], ", ", x[2], ")")
+                  : elementwise_glsl(entry.op, operand_dtype, entry.dtype, x, includes_);
   };
-  const bool wide =
-      std::ranges::any_of(operands, [&](const std::string& operand) { return is_wide(operand); });
-  const std::string name =
-      !wide ? declare(entry.dtype, expression(operands))
-            : declare_wide(entry.dtype, takes_vectors(entry.op, operand_dtype)
-                                            ? expression(operands)
-                                            : componentwise(entry.dtype, operands, expression));
+  const bool wide = std::ranges::any_of(of, [&](const std::string& operand) { return is_wide(operand); });
+  const std::string name = !wide
+                               ? declare(entry.dtype, expression(of))
+                               : declare_wide(entry.dtype, takes_vectors(entry.op, operand_dtype)
+                                                               ? expression(of)
+                                                               : componentwise(entry.dtype, of, expression));
+  if (bound && entry.op == Op::maximum) floors_[name] = {operands[0], operands[1], *bound};
   const bool rounds = entry.op == Op::cast && entry.dtype == DType::float16 && dtype_is_float(operand_dtype);
   if (rounds && operands[0].starts_with('v'))  // a register
     unrounded_[name] = operands[0];

@@ -128,6 +128,20 @@ const Case kMaps[] = {
        return std::vector{pad(wave("x", {256, 512}),
                               std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 1}, {3, 5}}, 1.5)};
      }},
+    // Three channels become four.
+    {"pad_of_places", true, 1,
+     [] {
+       return std::vector{
+           pad(permute(wave("x", {9, 3, 60, 52}), {0, 2, 3, 1}),
+               std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {3, 3}, {3, 2}, {0, 1}}, 0.5)};
+     }},
+    {"windows", std::nullopt, 1,
+     [] {
+       const Tensor x =
+           pad(wave("x", {3, 30, 32, 24}),
+               std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {1, 1}, {1, 1}, {0, 0}}, -1.5);
+       return std::vector{max(window(window(x, 1, 3, 2), 2, 3, 2), {4, 5})};
+     }},
     {"concat", true, 1,
      [] {
        const Tensor x = wave("x", {256, 512});

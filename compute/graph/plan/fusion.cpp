@@ -1,12 +1,15 @@
 #include "compute/graph/plan/fusion.h"
 
+#include <algorithm>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
 
 #include "compute/graph/passes/channels_last.h"
 #include "compute/graph/passes/fold_split.h"
+#include "compute/graph/passes/narrow_constants.h"
 #include "compute/graph/passes/narrow_products.h"
 #include "compute/graph/passes/page_expand.h"
 #include "compute/graph/passes/product_split.h"
@@ -43,6 +46,23 @@ void tighten(RegionLimits& limits, const RegionSplit& split, std::span<const Fus
   }
 }
 
+// Constants of one element are literals of the kernels that read them: such as the bounds of a Clip.
+void write_scalars_as_literals(Graph& graph) {
+  const auto consumers = graph.consumers();
+  for (NodeIndex i = 0; i < graph.size(); ++i) {
+    GraphNode& node = graph.nodes[at(i)];
+    if (node.op != Op::constant || node.dtype != DType::float32 || node.element_count() != 1) continue;
+    const std::optional<std::vector<float>> elements = constant_elements(graph, i);
+    if (!elements || consumers[at(i)].empty() ||
+        !std::ranges::all_of(consumers[at(i)], [&](NodeIndex reader) {
+          return graph[reader].kind() == OpKind::elementwise || graph[reader].kind() == OpKind::view;
+        }))
+      continue;
+    node.op = Op::full;
+    node.floats = {(*elements)[0]};
+  }
+}
+
 }  // namespace
 
 Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& given) {
@@ -56,6 +76,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
     if (std::string note = arrange_channels_last(graph, request, options); !note.empty())
       notes.push_back(std::move(note));
   if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
+  if (options.fuse && options.expand != Expand::compose) write_scalars_as_literals(graph);
   // Writes that come last would keep what they read, which recomputation is to free.
   if (recomputes(graph)) options.writes_late = false;
   if (options.fuse) read_state_early(graph, request);

@@ -16,6 +16,7 @@
 #include "compute/vk/handle.h"
 #include "compute/vk/pipelines/glsl_compiler.h"
 #include "compute/vk/pipelines/kernel_archive.h"
+#include "compute/vk/pipelines/newer_matrices.h"
 #include "compute/vk/pipelines/pipeline_blob.h"
 #include "compute/vk/pipelines/spirv_cache.h"
 
@@ -209,7 +210,9 @@ void CompilingStore::finish(Entry& entry) {
 Result<> CompilingStore::compile(Entry& entry) {
   const Functions& f = device_.functions();
   if (device_.lost()) return lost_error();
-  IMPRINT_ASSIGN(const Spirv spirv, spirv_of(entry.source));
+  IMPRINT_ASSIGN(Spirv spirv, spirv_of(entry.source));
+  if (device_.capabilities().cooperative_matrix_khr)
+    if (std::optional<Spirv> newer = in_newer_matrices(spirv)) spirv = *std::move(newer);
   if (device_.lost()) return lost_error();  // finding or compiling SPIR-V takes time
 
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
