@@ -13,7 +13,7 @@
 #define STORE_OF_VALUES imp_keep_four_2
 #endif
 
-// Of queries that keys meet: logarithms, the largest scores, and sums of gradient times result.
+// Logarithms, the largest scores, and sums of gradient times result, of the queries that keys meet.
 shared float of_block[3 * BLOCK];
 shared float of_rows[kSubgroups * 48];      // of own queries, per subgroup: logarithms, sums, the largest
 shared float products_of[BLOCK * kEights];  // of a gradient and a result: of each eight of a block's rows
