@@ -227,8 +227,8 @@ class Emitter {
   void add_slots(std::span<SlotFold> folds);
   std::string folded_ways(graph::NodeIndex node, const std::string& array, const std::string& first, int ways,
                           int apart);
-  void fold_lanes(graph::NodeIndex node, const std::string& array, int lanes, int stride,
-                  const std::string& lane);
+  int fold_lanes(graph::NodeIndex node, const std::string& array, int lanes, int stride,
+                 const std::string& lane, bool whole = true);
   void group_fold_body(int workgroup_size, bool wide);
   void column_fold_body(int workgroup_size);
   void scan_body(int workgroup_size);

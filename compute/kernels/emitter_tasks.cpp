@@ -355,9 +355,10 @@ void Emitter::column_fold_body(int workgroup_size) {
 }
 
 // A tree of fixed order over lanes that are `stride` apart: equal bits whatever the device's subgroups are.
-// lane: the position among them. The first of them has the result; others see it after a barrier.
-void Emitter::fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride,
-                         const std::string& lane) {
+// lane: the position among them. The first of them has the result; others see it after a barrier. Unless it
+// is `whole`, it leaves the last step to the caller, and returns over how many lanes.
+int Emitter::fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride,
+                        const std::string& lane, bool whole) {
   if (finds_position(graph_[node].op)) {
     open(text("for (int half_size = ", lanes / 2, "; half_size > 0; half_size >>= 1)"));
     open("if (" + lane + " < half_size)");
@@ -368,16 +369,18 @@ void Emitter::fold_lanes(NodeIndex node, const std::string& array, int lanes, in
     close();
     line("barrier();");
     close();
-    return;
+    return 1;
   }
-  for (int left = lanes; left > 1;) {
-    if (left < lanes) line("barrier();");
+  int left = lanes;
+  while (left > 1 && (whole || left > fold_ways(left))) {
     const int ways = fold_ways(left), apart = left / ways;
     open(text("if (", lane, " < ", apart, ")"));
     line(array + "[lane] = " + folded_ways(node, array, "lane", ways, apart * stride) + ";");
     close();
     left = apart;
+    if (left > 1) line("barrier();");
   }
+  return left;
 }
 
 void Emitter::scan_body(int workgroup_size) {

@@ -142,9 +142,18 @@ std::string PageEmitter::kept_functions(std::size_t output) {
   std::string kept = "vec4(0.0)";
   for (const Store& store : task_.stores) {
     if (output_of(store) != output) continue;
-    const IndexExpression four = start_of(store.place, DType::float32) / kWide + named("i");
-    store_four(store.place, DType::float32, four, "value");
-    kept = load_four(store.place, DType::float32, four);
+    const DType dtype = graph_[store.node].dtype;  // may be rounded (narrow_products.h)
+    const IndexExpression four = start_of(store.place, dtype) / kWide + named("i");
+    std::string stored = "value";
+    if (dtype_is_narrow_float(dtype)) {
+      includes_.insert("narrow_floats");
+      const std::string to = dtype == DType::float16 ? "imp_to_half(value." : "imp_to_bfloat16(value.";
+      stored = fresh('v');
+      line(text("vec4 ", stored, " = vec4(", to, "x), ", to, "y), ", to, "z), ", to, "w));"));
+      if (dtype == DType::float16) unrounded_[stored] = "value";
+    }
+    store_four(store.place, dtype, four, stored);
+    kept = load_four(store.place, dtype, four);
   }
   return text("void imp_keep_four_", output, "(int i, vec4 value) {\n", take_body(), "}\nvec4 imp_kept_four_",
               output, "(int i) { return ", kept, "; }\n");

@@ -185,9 +185,9 @@ void RowEmitter::fold_row(std::size_t pass) {
     if (pass > 0) line("barrier();");
     line("fold_floats[lane] = " + sum + ";");
     line("barrier();");
-    fold_lanes(node, "fold_floats", lanes_, 1, "part");
-    line("barrier();");
-    uniforms_[node] = declare(DType::float32, "fold_floats[lane - part]");
+    // All lanes take the last step, which spares a barrier.
+    const int left = fold_lanes(node, "fold_floats", lanes_, 1, "part", false);
+    uniforms_[node] = folded_ways(node, "fold_floats", "lane - part", left, 1);
   }
   compute_numbers(node);
 }

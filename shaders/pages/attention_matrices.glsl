@@ -48,18 +48,20 @@ shared float steps_apart[16 * 16];  // column - row of a matrix
       tiles[(place) + at / kEights * kStride + at % kEights] = from[n]; \
   }
 
-// The subgroup's rows of an input, of the workgroup's from row `first`, through shared memory.
-#define LOAD_OWN(own_rows, k, base, first, count)                                                    \
-  [[unroll]] for (int from = 0; from < kRows; from += BLOCK) {                                       \
-    uvec4 fetched[kTurns];                                                                           \
-    FETCH(fetched, k, base, (first) + from, count)                                                   \
-    barrier();                                                                                       \
-    KEEP(0, fetched)                                                                                 \
-    barrier();                                                                                       \
-    if (16 * subgroup >= from && 16 * subgroup < from + BLOCK) [[unroll]]                            \
-      for (int part = 0; part < kParts; ++part)                                                      \
-        MATRIX_LOAD(own_rows[part], tiles, (16 * subgroup - from) * kStride + 2 * part, kStride, 0); \
-  }
+// The workgroup's rows of an input, which are 2 BLOCK: an invocation's share, as FETCH loads it. Those of
+// several inputs wait for memory at the same time.
+#define FETCH_OWN(into, k, base, first, count) \
+  uvec4 into##_0[kTurns], into##_1[kTurns];    \
+  FETCH(into##_0, k, base, first, count)       \
+  FETCH(into##_1, k, base, (first) + BLOCK, count)
+// The subgroup's rows of them, through shared memory.
+#define TAKE_OWN(own_rows, from)                       \
+  barrier();                                           \
+  KEEP(0, from##_0)                                    \
+  KEEP(kSecond, from##_1)                              \
+  barrier();                                           \
+  [[unroll]] for (int part = 0; part < kParts; ++part) \
+      MATRIX_LOAD(own_rows[part], tiles, 16 * subgroup * kStride + 2 * part, kStride, 0);
 
 // Sums, rounded, as the left operand of a further product.
 #define AS_LEFT(left, sums) \
@@ -80,18 +82,19 @@ int result_of(int head, int heads, int steps, int parts, int part) {
 int result_of(int head, int heads, int steps, int parts, int part) { return head * steps * EXTENT; }
 #define ROWS_APART(heads, parts) EXTENT
 #endif
-// Stores the subgroup's rows from `first`, of `count`. apart: elements between two rows.
-#define STORE_OWN(store, sums, start, apart, first, count)                                   \
-  [[unroll]] for (int part = 0; part < kParts; ++part) {                                     \
-    subgroup_fence();                                                                        \
-    MATRIX_STORE(sums[part], scratch, mine, kScratch);                                       \
-    subgroup_fence();                                                                        \
-    [[unroll]] for (int n = 0; n < 8; ++n) {                                                 \
-      int at = n * 32 + own, row = (first) + at / 16, column = at % 16;                      \
-      if (row < (count) && (16 * kParts == EXTENT || 16 * part + column < EXTENT))           \
-        store((start) + row * (apart) + 16 * part + column,                                  \
-              uintBitsToFloat(scratch[mine + at / 16 * kScratch + column / 4][column % 4])); \
-    }                                                                                        \
+// Stores the subgroup's rows from `first`, of `count`, four elements at a time. apart: elements between two
+// rows.
+#define STORE_OWN(store_four, sums, start, apart, first, count)                      \
+  [[unroll]] for (int part = 0; part < kParts; ++part) {                             \
+    subgroup_fence();                                                                \
+    MATRIX_STORE(sums[part], scratch, mine, kScratch);                               \
+    subgroup_fence();                                                                \
+    [[unroll]] for (int n = 0; n < 2; ++n) {                                         \
+      int at = n * 32 + own, row = (first) + at / 4, four = at % 4;                  \
+      if (row < (count) && (16 * kParts == EXTENT || 16 * part + 4 * four < EXTENT)) \
+        store_four(((start) + row * (apart)) / 4 + 4 * part + four,                  \
+                   uintBitsToFloat(scratch[mine + at / 4 * kScratch + four]));       \
+    }                                                                                \
   }
 
 // Blocks of keys that some query of a workgroup sees.

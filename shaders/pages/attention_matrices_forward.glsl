@@ -19,10 +19,11 @@ void imp_page(int group) {
   int base = head * QUERIES, key_base = head / SHARED * KEYS, mine = subgroup * 16 * kScratch;
   fill_steps_apart(thread);
   MATRIX_LEFT queries[kParts];
-  LOAD_OWN(queries, 0, base, first_query, QUERIES)
+  FETCH_OWN(all_queries, 0, base, first_query, QUERIES)
   uvec4 keys[kTurns], values[kTurns];
   FETCH(keys, 1, key_base, 0, KEYS)
   FETCH(values, 2, key_base, 0, KEYS)
+  TAKE_OWN(queries, all_queries)
 
   MATRIX_SUMS result[kParts], total = MATRIX_SUMS(0.0);
   [[unroll]] for (int part = 0; part < kParts; ++part) result[part] = MATRIX_SUMS(0.0);
@@ -123,5 +124,5 @@ void imp_page(int group) {
     result[part] = found;
   }
   int start = result_of(head, HEADS_OF_ONE, QUERIES, 1, 0);
-  STORE_OWN(imp_store_0, result, start, ROWS_APART(HEADS_OF_ONE, 1), own_query, QUERIES)
+  STORE_OWN(imp_keep_four_0, result, start, ROWS_APART(HEADS_OF_ONE, 1), own_query, QUERIES)
 }

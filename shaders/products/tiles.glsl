@@ -92,14 +92,17 @@
     }                                                                                                       \
   }
 
-#define STORE_SUMS(sums, row_count, column_count)                              \
-  [[unroll]] for (int r = 0; r < row_count; r += STORE_ROWS)                   \
-      [[unroll]] for (int c = 0; c < column_count; c++) {                      \
-    int row = first_row + r;                                                   \
-    vec4 found[STORE_ROWS];                                                    \
-    [[unroll]] for (int i = 0; i < STORE_ROWS; i++) found[i] = sums[r + i][c]; \
-    STORE(batch, row_0 + (row / 4 * LANE_ROWS + lane_row) * 4 + row % 4,       \
-          column_0 + (c * LANE_COLUMNS + lane_column) * 4, found);             \
+// The code of a store stands once, in a loop: a step of a GPT 6 x 384 takes 15,664 instead of 15,854 us on an
+// H200, other networks as long as before.
+#define STORE_SUMS(sums, row_count, column_count)                                                          \
+  [[dont_unroll]] for (int turn = 0; turn < row_count / STORE_ROWS * (column_count); turn++) {             \
+    vec4 found[STORE_ROWS];                                                                                \
+    [[unroll]] for (int r = 0; r < row_count; r += STORE_ROWS)                                             \
+        [[unroll]] for (int c = 0; c < column_count; c++) if (turn == r / STORE_ROWS * (column_count) + c) \
+            [[unroll]] for (int i = 0; i < STORE_ROWS; i++) found[i] = sums[r + i][c];                     \
+    int row = first_row + turn / (column_count)*STORE_ROWS, c = turn % (column_count);                     \
+    STORE(batch, row_0 + (row / 4 * LANE_ROWS + lane_row) * 4 + row % 4,                                   \
+          column_0 + (c * LANE_COLUMNS + lane_column) * 4, found);                                         \
   }
 
 void PRODUCT(int group) {

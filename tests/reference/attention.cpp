@@ -107,26 +107,28 @@ std::vector<Numbers> attention(const Page& page, std::span<const Operand> operan
 std::vector<Numbers> attention_gradient(const Page& page, std::span<const Operand> operands) {
   const Layout at(page);
   const Numbers &query = operands[0].values, &key = operands[1].values, &value = operands[2].values,
-                &arrived = operands[3].values, &logarithms = operands[4].values,
-                &products = operands[5].values;
+                &arrived = operands[3].values, &logarithms = operands[4].values, &result = operands[5].values;
   Numbers of_query(query.size()), of_key(key.size()), of_value(value.size());
   for (std::size_t head = 0; head < at.heads; ++head)
-    for (std::size_t q = 0; q < at.queries; ++q)
+    for (std::size_t q = 0; q < at.queries; ++q) {
+      const std::size_t row = at.query_row(head, q);
+      const double product = at.product(arrived, row, result, row);
       for (std::size_t k = 0; k < at.seen(q); ++k) {
-        const std::size_t row = at.query_row(head, q), other = at.key_row(head, k);
+        const std::size_t other = at.key_row(head, k);
         const double most = at.is_masked() ? operands[6].values[row] : 0;
         const double weight = std::exp(at.score(operands, head, q, k) - most - logarithms[row]);
         const double factor = at.factors.at(operands, head, q, k, 1);
         const double slope =
             at.hides(operands, head, q, k)
                 ? 0
-                : weight * (at.product(arrived, row, value, other) * factor - products[row]) * at.scale();
+                : weight * (at.product(arrived, row, value, other) * factor - product) * at.scale();
         for (std::size_t d = 0; d < at.extent; ++d) {
           of_query[row * at.extent + d] += slope * key[other * at.extent + d];
           of_key[other * at.extent + d] += slope * query[row * at.extent + d];
           of_value[other * at.extent + d] += weight * factor * arrived[row * at.extent + d];
         }
       }
+    }
   return {of_query, of_key, of_value};
 }
 

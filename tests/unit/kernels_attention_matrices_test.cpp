@@ -202,7 +202,7 @@ TEST(AttentionMatrices, GradientsThatAreOnlyReadRoundedAreStoredRounded) {
     for (const std::string& kernel : attention_kernels(dispatches)) {
       EXPECT_EQ(attention_errors(kernel), "");
       const bool is_gradient = kernel.find("arrived") != std::string::npos;
-      if (is_gradient && kernel.find("imp_to_half(value)") != std::string::npos) ++rounded;
+      if (is_gradient && kernel.find("imp_to_half(value.x)") != std::string::npos) ++rounded;
     }
     return rounded;
   };

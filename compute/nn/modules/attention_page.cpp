@@ -140,9 +140,9 @@ std::vector<Tensor> forward_operations(const Extents& extents, Values in) {
   return found;
 }
 
-// Inputs of a gradient: query, key, value, the result's gradient, the logarithms, the sums of gradient times
-// result, with masks the largest scores, the weights if they are stored, and the masks.
-constexpr std::size_t kMostSlot = 6;
+// Inputs of a gradient: query, key, value, the result's gradient, the logarithms, the result, with masks the
+// largest scores, the weights if they are stored, and the masks.
+constexpr std::size_t kResultSlot = 5, kMostSlot = 6;
 std::size_t weights_slot(const Extents& extents) { return kMostSlot + (extents.masks.any() ? 1 : 0); }
 
 struct Slopes {
@@ -161,7 +161,8 @@ Slopes slopes_of(const Extents& extents, Values in) {
     weights = exp(scores_of(extents, in) - of_row(in[4]));
   const Tensor values = extents.shared() == 1 ? in[2] : repeat_interleave(in[2], 1, extents.shared());
   const Tensor of_weights = times_factors(matmul(in[3], transpose(values)), masks);
-  const Tensor products = extents.stores_scores ? sum(weights * of_weights, {3}, true) : of_row(in[5]);
+  const Tensor products =
+      extents.stores_scores ? sum(weights * of_weights, {3}, true) : sum(in[3] * in[kResultSlot], {3}, true);
   Tensor slopes = weights * (of_weights - products);
   if (!is_empty(masks.hidden)) slopes = masked_fill(slopes, masks.hidden, 0);
   return {times_factors(weights, masks), slopes};
@@ -298,7 +299,8 @@ LibraryPage kernel_of(const Extents& extents, TiledKernel kernel, const PageLimi
 // Whether the kernels of shaders/pages/attention_matrices.glsl run.
 bool takes_matrices(const Extents& extents, const PageLimits& limits) {
   const std::int64_t eights = 2 * ((extents.extent + kMatrix - 1) / kMatrix),
-                     bytes = 16 * (2 * kMatrixBlock * (eights + 1) + kMatrix * 5 * kSubgroups) + 2304;
+                     bytes = 16 * (2 * kMatrixBlock * (eights + 1) + kMatrix * 5 * kSubgroups) +
+                             4 * kMatrixBlock * eights + 2304;
   return limits.matrix_units && extents.in_eights() && bytes <= limits.shared_bytes;
 }
 
@@ -323,6 +325,7 @@ std::vector<Tensor> forward_on_matrices(const Extents& extents, Values in) {
   page.outputs = {{extents.stored(extents.of_queries()), DType::float16}, {extents.per_query()}};
   if (extents.masks.any()) page.outputs.push_back({extents.per_query()});
   page.eights = {0, 1, 2};
+  page.kept = {0};
   std::vector<Tensor> found = run_page(std::move(page), in);
   found[0] = by_heads(extents, cast(found[0], DType::float32));
   if (extents.stores_scores) found.push_back(softmax(scores_of(extents, in)));  // nothing reads it
@@ -334,7 +337,8 @@ std::vector<Tensor> gradient_on_matrices(const Extents& extents, Values in) {
   LibraryPage page = matrix_kernel_of(extents, "attention_matrices_gradients", kGradientMasks);
   page.constants.emplace_back("KEY_GROUPS", key_groups);
   page.groups += key_groups;
-  page.eights = {0, 1, 2, 3};
+  page.eights = {0, 1, 2, 3, kResultSlot};
+  page.kept = {0, 1, 2};
   if (extents.joins)
     page.outputs = {{{extents.batch, extents.queries, kParts, extents.heads, extents.extent}}};
   else
@@ -402,6 +406,8 @@ std::vector<Tensor> gradient_kernels(const Extents& extents, Values in, const Pa
     inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(weights_slot(extents)));
   if (takes_matrices(extents, limits)) return gradient_on_matrices(extents, inputs);
   if (!takes_tiles(extents, limits)) return gradient_operations(extents, in);
+  // These kernels have no shared memory left for the products.
+  inputs[kResultSlot] = sum(inputs[3] * inputs[kResultSlot], {3});
   const std::int64_t tiles = tile_count(extents.keys, tiles_of(TiledKernel::gradient, extents, limits)),
                      pieces = pieces_of_gradient(extents, tiles, limits);
   const bool sums_queries = pieces > 0;
@@ -456,8 +462,7 @@ std::vector<Tensor> differentiate(const Extents& extents, Values in, Values outp
     return composed_gradients([extents](Values given) { return gradient_operations(extents, given); }, inputs,
                               of_outputs);
   };
-  const Tensor products = sum(gradients[0] * outputs[0], {3});
-  std::vector<Tensor> inputs{in[0], in[1], in[2], gradients[0], outputs[1], products};
+  std::vector<Tensor> inputs{in[0], in[1], in[2], gradients[0], outputs[1], outputs[0]};
   inputs.insert(inputs.end(), outputs.begin() + 2, outputs.end());  // the largest scores, the weights
   inputs.insert(inputs.end(), in.begin() + 3, in.end());            // the masks
   std::vector<Tensor> found = run_page(std::move(page), inputs);

@@ -38,8 +38,8 @@ struct LibraryPage : Page {
   // is the place of row r, and imp_four_k(place + e) its elements from 4 e, a vec4. The rows of one matrix
   // (the last two axes) are evenly spaced.
   std::vector<std::size_t> fours;
-  // Outputs of float32 that the kernel stores four elements at a time, and reads back: imp_keep_four_k(i,
-  // four) stores elements from 4 i, and imp_kept_four_k(i) is what this invocation stored there.
+  // Outputs of a float type that the kernel stores four elements at a time: imp_keep_four_k(i, four) stores
+  // elements from 4 i, and imp_kept_four_k(i) is what this invocation stored there.
   std::vector<std::size_t> kept;
   // The kernel, or that of an expansion, uses the matrices of a subgroup (shaders/include/matrices_*.glsl)
   // where PageLimits::matrix_units is set.
