@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -16,7 +17,8 @@ namespace {
 
 constexpr std::int64_t kMebi = 1 << 20;
 
-// Whole numbers from -1 to 1, so that sums are exact in any order.
+// Whole numbers from -1 to 1, so that sums are exact in any order. Every 15 columns they repeat.
+constexpr std::int64_t kPeriod = 15;
 float weight_at(std::int64_t layer, std::int64_t row, std::int64_t column) {
   return static_cast<float>((row * 31 + column * 17 + layer * 7 + row * column % 5) % 3 - 1);
 }
@@ -55,7 +57,10 @@ TEST_F(LargeTest, StreamsWeightsOfThreeHundredMebibytesFromTheirFile) {
     std::vector<float> rows(kWidth);
     for (std::int64_t layer = 0; layer < kLayers; ++layer)
       for (std::int64_t i = 0; i < kWidth; ++i) {
-        for (std::int64_t k = 0; k < kWidth; ++k) rows[static_cast<std::size_t>(k)] = weight_at(layer, i, k);
+        for (std::int64_t k = 0; k < kPeriod; ++k) rows[static_cast<std::size_t>(k)] = weight_at(layer, i, k);
+        for (std::size_t filled = kPeriod; filled < rows.size(); filled *= 2)
+          std::copy_n(rows.begin(), std::min(filled, rows.size() - filled),
+                      rows.begin() + static_cast<std::ptrdiff_t>(filled));
         file.write(reinterpret_cast<const char*>(rows.data()), kWidth * 4);
       }
     ASSERT_TRUE(file.good());
@@ -82,10 +87,11 @@ TEST_F(LargeTest, StreamsWeightsOfThreeHundredMebibytesFromTheirFile) {
   for (std::int64_t layer = 0; layer < kLayers; ++layer) {
     std::vector<std::int64_t> next(kWidth);
     for (std::int64_t i = 0; i < kWidth; ++i)
-      for (std::int64_t k = 0; k < kWidth; ++k)
+      for (std::int64_t k = 0; k < kPeriod; ++k)
         next[static_cast<std::size_t>(k)] +=
             expected[static_cast<std::size_t>(i)] * static_cast<std::int64_t>(weight_at(layer, i, k));
-    for (std::int64_t& value : next) value = (value % 7 + 7) % 7;
+    for (std::size_t k = 0; k < kPeriod; ++k) next[k] = (next[k] % 7 + 7) % 7;
+    for (std::size_t k = kPeriod; k < next.size(); ++k) next[k] = next[k - kPeriod];
     expected = next;
   }
   ASSERT_EQ((*found)[0].floats, std::vector<float>(expected.begin(), expected.end()));

@@ -324,7 +324,7 @@ TEST(HostileExtents, NamesOfAxesStayWhileAShapeHasThem) {
   EXPECT_EQ(kept.text(), "[kept by a shape <= 8, 2]");
   EXPECT_EQ(made("kept by a shape"), 0u);
   copy = kept;
-  kept = {};
+  kept = Shape();
   EXPECT_EQ(copy.text(), "[kept by a shape <= 8, 2]");
   EXPECT_EQ(made("kept by a shape"), 0u);
   copy[0] = 3;  // the name belongs to one extent, and stays until the shape goes

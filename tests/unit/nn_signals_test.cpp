@@ -293,8 +293,7 @@ TEST_F(Signals, AreAddedByTheirStrengthsAndLearnTogether) {
   const Numbers found = evaluate(total, state), raw = evaluate(novel->reward(seen), state),
                 looks = evaluate(like->reward(seen), state);
   for (std::size_t brain = 0; brain < kBrains; ++brain) {
-    double mean = 0, squares = 0;
-    for (std::size_t r = 0; r < kRows; ++r) mean += raw[brain * kRows + r] / kRows;
+    double squares = 0;
     for (std::size_t r = 0; r < kRows; ++r)
       squares += raw[brain * kRows + r] * raw[brain * kRows + r] / kRows;
     // An inactive brain has the first moments: mean 0, variance 1.
