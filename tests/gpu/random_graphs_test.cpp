@@ -331,8 +331,12 @@ class RandomGraphs : public test::SessionTest {
           choices_.insert(choices_.end(), kernel.choices.begin(), kernel.choices.end());
     expect_figures_to_add_up(program);
     std::vector<std::vector<float>> found;
-    const std::vector<HostTensor> results = session().run(program).value();
-    for (const HostTensor& output : results) found.push_back(output.floats);
+    const Result<std::vector<HostTensor>> results = session().run(program);
+    if (!results.ok()) {
+      ADD_FAILURE() << results.error().message;
+      return found;
+    }
+    for (const HostTensor& output : *results) found.push_back(output.floats);
     for (const Update& update : drawing.updates) found.push_back(floats(update.target));
     return found;
   }
