@@ -18,7 +18,7 @@ namespace {
 // than a step on one of them; in a larger one small steps are shared too, where their data is.
 constexpr std::int64_t kLeastShared = std::int64_t{1} << 18;
 
-bool is_one_matrix(const Strided& value) {
+bool has_one_matrix(const Strided& value) {
   const int last = value.shape.rank() - 1;
   return value.shape.element_count() == value.shape[last] * value.shape[last - 1];
 }
@@ -291,7 +291,7 @@ void Lowering::add_product(NodeIndex node, std::unique_ptr<ProductStep> step, co
 // The right operand of a product. Constants that stay in the caches are copied row by row, each once:
 // otherwise each run would transpose them.
 Strided Lowering::near_right(NodeIndex node, const Strided& found) {
-  if (!constants_stay_ || !is_one_matrix(found) || found.strides[at(found.shape.rank() - 1)] == 1)
+  if (!constants_stay_ || !has_one_matrix(found) || found.strides[at(found.shape.rank() - 1)] == 1)
     return found;
   return turned_copy(dense_, node, found).value_or(found);
 }
@@ -302,7 +302,7 @@ std::optional<Strided> Lowering::constant_panels(NodeIndex node, const Strided& 
   const int last = found.shape.rank() - 1;
   const std::int64_t width = kernels_.panel_columns, depth = found.shape[last - 1],
                      columns = found.shape[last], rows = left.shape[last - 1];
-  if (!constants_stay_ || !is_one_matrix(found) || rows <= kManyRows) return {};
+  if (!constants_stay_ || !has_one_matrix(found) || rows <= kManyRows) return {};
   if (columns < 2 * width || columns % width != 0) return {};
   Strided panels{found.buffer, found.offset, Shape{columns / width, depth, width}, {}};
   panels.strides[0] = width * found.strides[at(last)];
@@ -317,7 +317,7 @@ std::optional<Strided> Lowering::turned_weights(NodeIndex node, const Strided& l
   const int last = left.shape.rank() - 1;
   const std::int64_t elements = left.shape.element_count();
   if (!schedule_.extents.empty() || right.shape[last] != 1 || elements > kMostWeights) return {};
-  if (!is_one_matrix(left) || !is_one_matrix(right) || left.shape[last - 1] < kLeastRows) return {};
+  if (!has_one_matrix(left) || !has_one_matrix(right) || left.shape[last - 1] < kLeastRows) return {};
   Strided turned{left.buffer, left.offset, Shape{left.shape[last], left.shape[last - 1]}, {}};
   turned.strides[0] = left.strides[at(last)];
   turned.strides[1] = left.strides[at(last - 1)];

@@ -222,8 +222,10 @@ Result<> Program::Impl::make_copy_kernels(Sum& sum) {
     IMPRINT_ASSIGN(ProgramGraph graph, build_program_graph(description));
     return compile(runtime, std::move(graph));
   };
-  IMPRINT_ASSIGN(sum.out, made(out));
-  IMPRINT_ASSIGN(sum.in, made(in));
+  Result<std::unique_ptr<Impl>> to_host = made(out), to_device = made(in);
+  if (!to_host || !to_device) return {};  // without a compiler: archives hold the kernels of the parts alone
+  sum.out = std::move(*to_host);
+  sum.in = std::move(*to_device);
   return {};
 }
 
@@ -233,6 +235,9 @@ Result<> Program::Impl::record_stretch_copies() {
     for (std::size_t s = 0; s < list.size() && !is_last(list, s); ++s) {
       Sum& sum = list[s];
       IMPRINT_ASSIGN(sum.to_host, copies->record([&](VkCommandBuffer commands) {
+        // No semaphore stands between the kernels and this copy: the host saw their event.
+        memory_barrier(functions, commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_ACCESS_MEMORY_WRITE_BIT},
+                       {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT});
         for (const Copy& copy : sum.copies)
           functions.vkCmdCopyBuffer(commands, copy.buffer, numbers_buffer, 1, &copy.region);
         global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
@@ -243,8 +248,8 @@ Result<> Program::Impl::record_stretch_copies() {
   return {};
 }
 
-// The barrier before the event makes the numbers visible to the copy queue, whose commands are submitted once
-// the host has seen the event.
+// The barrier before the event makes the numbers available to the device. The commands of the copy queue,
+// which are submitted once the host has seen the event, make them visible there.
 void Program::Impl::record_sum_out(VkCommandBuffer commands, const Sum& sum) const {
   const vk::Functions& functions = runtime.device().functions();
   global_barrier(functions, commands, kWorkStages, kWorkStages);

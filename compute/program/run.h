@@ -30,9 +30,9 @@ struct HostTensor {
   std::vector<std::byte> packed(DType in) const;
 };
 
-// Runs a program for which Program::adds_up(), and waits for its sums. Sums of one part of a run are made
-// while the device computes the next, where that does not need them. The caller submits pending uploads
-// first. The ticket is the run's end. An error leaves the other processes waiting: end the job.
+// Runs a program for which Program::adds_up(), and waits for its sums. Sums are made while the
+// device computes the rest of their part. The caller submits pending uploads first. The ticket is the run's
+// end. An error leaves the other processes waiting: end the job.
 Result<vk::Ticket> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue);
 
 // later: the run is submitted together with the next one, or with whatever the session does next. Several

@@ -31,7 +31,8 @@ struct StandaloneOptions {
   // on any; `device` is ignored. Links both where they can share memory. Read during open only.
   const vk::DeviceDescription* beside = nullptr;
   // Sums over processes copy on queues of their own, beside the main queue's work. Needs timeline semaphores;
-  // without them the main queue copies.
+  // without them the main queue copies. Without a queue family that only copies, copies come after the
+  // kernels of their part.
   bool copy_queues = false;
   vk::DeviceOptions options;
   Budget budget;

@@ -65,7 +65,7 @@ struct Found {
   std::unordered_set<std::uint32_t> narrow_floats;  // types
   std::unordered_set<std::uint32_t> specialised;    // constants
   std::unordered_set<std::uint32_t> halves;         // types of matrices
-  bool has_matrices = false, is_fit = true;
+  bool has_matrices = false, has_right = false, multiplies = false, is_fit = true;
 };
 
 // The fewest words of an instruction that is translated.
@@ -100,14 +100,19 @@ Found look(const Spirv& spirv) {
     if (op == kSpecConstant) found.specialised.insert(word(2));
     if (op == kOlderType) {
       found.has_matrices = true;
-      if (found.narrow_floats.contains(word(2))) found.halves.insert(word(1));
+      if (found.narrow_floats.contains(word(2))) {
+        found.halves.insert(word(1));
+        if (found.specialised.contains(word(4))) found.has_right = true;
+      }
     }
+    if (op == kOlderMultiplyAdd) found.multiplies = true;
     const std::uint32_t layout = op == kOlderLoad ? word(5) : op == kOlderStore ? word(4) : found.no;
     if (layout != found.yes && layout != found.no) found.is_fit = false;
     if (words.size() < least_words(op)) found.is_fit = false;
     if (found.halves.contains(word(1)) && makes_matrix(op)) found.is_fit = false;
   });
-  found.is_fit = found.is_fit && whole && found.has_matrices && found.unsigned_type != 0;
+  found.is_fit = found.is_fit && whole && found.has_matrices && found.unsigned_type != 0 &&
+                 (found.has_right || !found.multiplies);
   return found;
 }
 
