@@ -12,12 +12,12 @@ using Numbers = std::vector<double>;
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 
 // Where values lie: row-major by network, line, step.
-struct Layout {
+struct CellLayout {
   std::size_t gates, hidden, state, lines, steps;
   bool reverse, restarts;
   std::size_t brains;
 
-  Layout(const Page& page, std::size_t networks)
+  CellLayout(const Page& page, std::size_t networks)
       : gates(constant(page, "GATES")),
         hidden(constant(page, "HIDDEN")),
         state(constant(page, "STATE")),
@@ -49,7 +49,7 @@ struct Layout {
 }  // namespace
 
 std::vector<Numbers> recurrent(const Page& page, std::span<const Operand> operands) {
-  const Layout at(page, static_cast<std::size_t>(operands[0].node.shape[0]));
+  const CellLayout at(page, static_cast<std::size_t>(operands[0].node.shape[0]));
   const Numbers &given = operands[0].values, &weight = operands[1].values, &bias = operands[2].values,
                 &first = operands[3].values, *flags = at.restarts ? &operands[4].values : nullptr;
   const std::size_t width = at.gates * at.hidden;
@@ -87,7 +87,7 @@ std::vector<Numbers> recurrent(const Page& page, std::span<const Operand> operan
 }
 
 std::vector<Numbers> recurrent_gradient(const Page& page, std::span<const Operand> operands) {
-  const Layout at(page, static_cast<std::size_t>(operands[0].node.shape[0]));
+  const CellLayout at(page, static_cast<std::size_t>(operands[0].node.shape[0]));
   const Numbers &arrived = operands[0].values, &weight = operands[1].values, &saved = operands[2].values,
                 &states = operands[3].values, &first = operands[4].values,
                 *flags = at.restarts ? &operands[5].values : nullptr;

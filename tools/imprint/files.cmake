@@ -8,5 +8,5 @@ imprint_defaults(imprint_cli_files)
 target_include_directories(imprint_cli_files PRIVATE ${PROJECT_SOURCE_DIR}/plugin/include)
 target_include_directories(imprint_cli_files SYSTEM PUBLIC ${IMPRINT_NLOHMANN_INCLUDE})
 # compiling with optimisation takes longer than running
-target_compile_options(imprint_cli_files PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_options(imprint_cli_files PRIVATE $<$<CONFIG:Release>:-O0>)
 target_link_libraries(imprint_cli_files PUBLIC imprint_agent)
