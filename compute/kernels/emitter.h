@@ -251,12 +251,14 @@ class Emitter {
       uniforms_;  // folds that the workgroup has computed once for all
   std::unordered_map<graph::NodeIndex, std::string> members_;  // values of this task already in registers
   std::set<std::string> wide_names_;                           // of registers with kWide elements
-  std::unordered_map<std::string, std::string> unrounded_;     // by names of registers that hold float16
-  struct Floor {
-    std::string of, literal;  // operands
-    float least = 0;
+  // What a register was made from: a cast to float16, or a maximum or minimum with a literal.
+  struct Origin {
+    tensor::Op op;
+    std::string of;
+    std::string literal;  // and its value, of a maximum or minimum
+    float bound = 0;
   };
-  std::unordered_map<std::string, Floor> floors_;  // by names of registers: a maximum with a literal
+  std::unordered_map<std::string, Origin> origins_;  // by names of registers
   std::int64_t group_count_ = 0;
   int fold_slots_ = 0;
   bool is_refused_ = false;

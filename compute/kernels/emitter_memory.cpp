@@ -70,11 +70,12 @@ std::string Emitter::load_four(const Place& place, DType dtype, const IndexExpre
 
 std::string Emitter::stored_half(const std::string& value, bool four) {
   const std::size_t dot = value.find('.');
-  const auto found = unrounded_.find(value.substr(0, dot));
-  if (found == unrounded_.end()) return text(four ? "f16vec4(" : "float16_t(", value, ")");
+  const auto found = origins_.find(value.substr(0, dot));
+  if (found == origins_.end() || found->second.op != Op::cast)
+    return text(four ? "f16vec4(" : "float16_t(", value, ")");
   includes_.insert("narrow_floats");
   includes_.insert("stored_halves");
-  const std::string& x = found->second;
+  const std::string& x = found->second.of;
   const bool of_one = dot != std::string::npos && is_wide(x);
   return text(four ? "imp_four_halves(" : "imp_half(", of_one ? x + value.substr(dot) : x, ")");
 }

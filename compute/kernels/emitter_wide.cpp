@@ -79,12 +79,17 @@ std::optional<float> Emitter::literal_bound(NodeIndex node) const {
 std::string Emitter::elementwise(NodeIndex node, std::span<const std::string> operands) {
   const GraphNode& entry = graph_[node];
   const DType operand_dtype = graph_[entry.inputs.back()].dtype;
-  // A minimum of a maximum, both with literals, tests for NaN once.
+  // A minimum of a maximum, or a maximum of a minimum, both with literals, tests for NaN once.
   const std::optional<float> bound = literal_bound(node);
-  const auto floor = bound && entry.op == Op::minimum ? floors_.find(operands[0]) : floors_.end();
-  const bool clamps = floor != floors_.end() && floor->second.least <= *bound;
+  const bool is_floor = entry.op == Op::maximum;
+  const auto inner = bound ? origins_.find(operands[0]) : origins_.end();
+  const bool clamps = inner != origins_.end() && inner->second.op == (is_floor ? Op::minimum : Op::maximum) &&
+                      (is_floor ? *bound <= inner->second.bound : inner->second.bound <= *bound);
   std::vector<std::string> of(operands.begin(), operands.end());
-  if (clamps) of = {floor->second.of, floor->second.literal, operands[1]};
+  if (clamps) {
+    const Origin& from = inner->second;
+    of = is_floor ? std::vector{from.of, of[1], from.literal} : std::vector{from.of, from.literal, of[1]};
+  }
   const auto expression = [&](std::span<const std::string> x) {
     return clamps ? text("imp_clamp(", x[0], ", ", x[1], ", ", x[2], ")")
                   : elementwise_glsl(entry.op, operand_dtype, entry.dtype, x, includes_);
@@ -95,10 +100,10 @@ std::string Emitter::elementwise(NodeIndex node, std::span<const std::string> op
                                : declare_wide(entry.dtype, takes_vectors(entry.op, operand_dtype)
                                                                ? expression(of)
                                                                : componentwise(entry.dtype, of, expression));
-  if (bound && entry.op == Op::maximum) floors_[name] = {operands[0], operands[1], *bound};
+  if (bound && !clamps) origins_[name] = {entry.op, operands[0], operands[1], *bound};
   const bool rounds = entry.op == Op::cast && entry.dtype == DType::float16 && dtype_is_float(operand_dtype);
   if (rounds && operands[0].starts_with('v'))  // a register
-    unrounded_[name] = operands[0];
+    origins_[name] = {.op = Op::cast, .of = operands[0]};
   return name;
 }
 

@@ -150,7 +150,7 @@ std::string PageEmitter::kept_functions(std::size_t output) {
       const std::string to = dtype == DType::float16 ? "imp_to_half(value." : "imp_to_bfloat16(value.";
       stored = fresh('v');
       line(text("vec4 ", stored, " = vec4(", to, "x), ", to, "y), ", to, "z), ", to, "w));"));
-      if (dtype == DType::float16) unrounded_[stored] = "value";
+      if (dtype == DType::float16) origins_[stored] = {.op = Op::cast, .of = "value"};
     }
     store_four(store.place, dtype, four, stored);
     kept = load_four(store.place, dtype, four);
@@ -182,7 +182,7 @@ std::string PageEmitter::store_function(std::size_t output) {
     const GraphNode& node = graph_[store.node];
     dtype = node.dtype;  // may be rounded (narrow_products.h)
     if (dtype_is_narrow_float(dtype)) includes_.insert("narrow_floats");
-    unrounded_["imp_to_half(value)"] = "value";
+    origins_["imp_to_half(value)"] = {.op = Op::cast, .of = "value"};
     members_ = {{store.node, dtype == DType::boolean    ? "bool(value)"
                              : dtype == DType::float16  ? "imp_to_half(value)"
                              : dtype == DType::bfloat16 ? "imp_to_bfloat16(value)"

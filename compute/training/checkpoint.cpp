@@ -7,6 +7,7 @@
 
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
+#include "compute/model/files/file.h"
 
 namespace imprint::training {
 namespace {

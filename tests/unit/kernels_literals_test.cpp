@@ -42,7 +42,7 @@ TEST(Literals, AConstantOfOneElementIsNoMemory) {
   EXPECT_EQ(kernel.table.size(), kernel_with_literals(x * 3.25f).table.size());
 }
 
-TEST(Literals, AMinimumOfAMaximumTestsForNanOnce) {
+TEST(Literals, AMinimumOfAMaximumTestsForNanOnceInEitherOrder) {
   const Tensor x = input("x", {64, 8});
   const auto bounded = [&](float least, float most) {
     return kernel_with_literals(minimum(maximum(x, expand(one(least), {64, 8})), expand(one(most), {64, 8})))
@@ -51,6 +51,13 @@ TEST(Literals, AMinimumOfAMaximumTestsForNanOnce) {
   EXPECT_THAT(bounded(0, 6), HasSubstr(", 0.0, 6.0)"));
   EXPECT_THAT(bounded(0, 6), Not(HasSubstr(" = imp_min(")));
   EXPECT_THAT(bounded(6, 0), HasSubstr(" = imp_min("));  // the maximum counts first
+  const auto bounded_above_first = [&](float least, float most) {
+    return kernel_with_literals(maximum(minimum(x, expand(one(most), {64, 8})), expand(one(least), {64, 8})))
+        .glsl;
+  };
+  EXPECT_THAT(bounded_above_first(0, 6), HasSubstr(", 0.0, 6.0)"));
+  EXPECT_THAT(bounded_above_first(0, 6), Not(HasSubstr(" = imp_max(")));
+  EXPECT_THAT(bounded_above_first(6, 0), HasSubstr(" = imp_max("));  // the minimum counts first
   const Tensor other = input("y", {64, 8});
   EXPECT_THAT(kernel_with_literals(minimum(maximum(x, other), expand(one(6), {64, 8}))).glsl,
               HasSubstr(" = imp_min("));

@@ -1,5 +1,6 @@
 #include "compute/graph/passes/narrow_constants.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -87,6 +88,22 @@ GraphNode narrow_constant(const std::vector<float>& elements, const Shape& shape
     std::memcpy(bytes.data() + i * sizeof(half), &half, sizeof(half));
   }
   return node_of_bytes(std::move(bytes), DType::float16, shape, source);
+}
+
+void write_scalars_as_literals(Graph& graph) {
+  const auto consumers = graph.consumers();
+  for (NodeIndex i = 0; i < graph.size(); ++i) {
+    GraphNode& node = graph.nodes[at(i)];
+    if (node.op != Op::constant || node.dtype != DType::float32 || node.element_count() != 1) continue;
+    const std::optional<std::vector<float>> elements = constant_elements(graph, i);
+    if (!elements || consumers[at(i)].empty() ||
+        !std::ranges::all_of(consumers[at(i)], [&](NodeIndex reader) {
+          return graph[reader].kind() == OpKind::elementwise || graph[reader].kind() == OpKind::view;
+        }))
+      continue;
+    node.op = Op::full;
+    node.floats = {(*elements)[0]};
+  }
 }
 
 }  // namespace imprint::graph

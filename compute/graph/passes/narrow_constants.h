@@ -1,5 +1,6 @@
 #pragma once
-// Constants that are rounded to float16, or arranged, when a program is planned instead of in each run.
+// Constants that are rounded to float16, arranged or made literals when a program is planned instead of in
+// each run.
 
 #include <optional>
 #include <span>
@@ -19,5 +20,8 @@ GraphNode constant_node(const std::vector<float>& elements, const Shape& shape, 
 
 // The same, rounded to float16.
 GraphNode narrow_constant(const std::vector<float>& elements, const Shape& shape, const NodeRef& source);
+
+// Constants of one element are literals of the kernels that read them: such as the bounds of a Clip.
+void write_scalars_as_literals(Graph& graph);
 
 }  // namespace imprint::graph

@@ -46,23 +46,6 @@ void tighten(RegionLimits& limits, const RegionSplit& split, std::span<const Fus
   }
 }
 
-// Constants of one element are literals of the kernels that read them: such as the bounds of a Clip.
-void write_scalars_as_literals(Graph& graph) {
-  const auto consumers = graph.consumers();
-  for (NodeIndex i = 0; i < graph.size(); ++i) {
-    GraphNode& node = graph.nodes[at(i)];
-    if (node.op != Op::constant || node.dtype != DType::float32 || node.element_count() != 1) continue;
-    const std::optional<std::vector<float>> elements = constant_elements(graph, i);
-    if (!elements || consumers[at(i)].empty() ||
-        !std::ranges::all_of(consumers[at(i)], [&](NodeIndex reader) {
-          return graph[reader].kind() == OpKind::elementwise || graph[reader].kind() == OpKind::view;
-        }))
-      continue;
-    node.op = Op::full;
-    node.floats = {(*elements)[0]};
-  }
-}
-
 }  // namespace
 
 Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& given) {
