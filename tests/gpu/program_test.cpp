@@ -112,6 +112,28 @@ TEST_F(ProgramTest, RowsOfOverwrittenStateAreKept) {
   EXPECT_EQ(floats(doubled), (std::vector<float>{2, 4, 6, 8, 4, 6, 8, 10, 6, 8, 10, 12}));
 }
 
+// The log's rows and the state are computed from the same products.
+TEST_F(ProgramTest, RowsOfStateAndTheStateReadTheSameProducts) {
+  const Variable state("state", {2}, std::vector<float>{1, 2}),
+      log = Variable::zeros("log", {2, 2}), scale("scale", {2}, std::vector<float>{10, 100}),
+      clock = Variable::zeros("clock", {1}, DType::int32);
+  const Variable one("one", {2, 2}, std::vector<float>{1, 2, 3, 4}),
+      other("other", {2, 2}, std::vector<float>{1, 0, -1, 1});
+  const Tensor next =
+      (matmul(state.value(), one.value()) + matmul(scale.value(), other.value())) * scale.value();
+  Program program =
+      compile({.name = "log products",
+               .updates = {Update::assign(state, next),
+                           Update::scatter_rows(log, clock.value(),
+                                                unsqueeze(next * 2.0f + state.value() * scale.value(), 0)),
+                           Update::assign(clock, clock.value() + 1)}});
+  ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(state), (std::vector<float>{-830, 11000}));
+  ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(state), (std::vector<float>{320800, 4244000}));
+  EXPECT_EQ(floats(log), (std::vector<float>{-1650, 22200, 633300, 9588000}));
+}
+
 TEST_F(ProgramTest, RowNumbersComputedFromTheTargetAreFinishedFirst) {
   std::vector<float> values(300 * 64);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(300 - i / 64);
