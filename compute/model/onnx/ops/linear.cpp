@@ -8,7 +8,7 @@
 namespace imprint::onnx {
 namespace {
 
-// Of whole numbers, exact. Operands of one axis as in NumPy.
+// The exact product of whole numbers. Operands of one axis as in NumPy.
 Tensor whole_product_of(Tensor a, Tensor b) {
   const bool is_row = a.rank() == 1, is_column = b.rank() == 1;
   if (is_row) a = imprint::unsqueeze(a, 0);
