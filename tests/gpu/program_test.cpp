@@ -351,6 +351,17 @@ TEST_F(ProgramTest, VeryLongFoldsTakeTwoStages) {
 }
 
 // Names come from games and from files, and kernels contain them in comments.
+TEST_F(ProgramTest, ExtremesOfVeryLongLinesAreFound) {
+  constexpr int kCount = 8 * 1024 * 1024 + 1000;
+  const Tensor x = iota({kCount}, 0), low = where(equal(x, kCount - 2000), -5, x);
+  const Tensor both[] = {argmax(x), argmin(low), argmin(x * 0)};
+  const auto found = session().evaluate(both);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ((*found)[0].ints[0], kCount - 1);
+  EXPECT_EQ((*found)[1].ints[0], kCount - 2000);
+  EXPECT_EQ((*found)[2].ints[0], 0);
+}
+
 TEST_F(ProgramTest, NamesMayHoldAnything) {
   const std::string names[] = {
       "two\nlines", "two\r\nlines", "#error\n#error", std::string("a\0b\n;", 5), "back\\",
