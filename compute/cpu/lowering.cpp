@@ -45,15 +45,20 @@ Lowering::Lowering(const Graph& graph, const Schedule& schedule, Executable& int
     std::int64_t& known = readers_[at(node)];
     if (reader != kNoReader) known = known == kNoReader || known == reader ? reader : kSeveralReaders;
   };
-  for (const Task& task : schedule.tasks)
+  std::unordered_set<NodeIndex> computed_twice;  // with the rows that their task stores, and for their place
+  for (const Task& task : schedule.tasks) {
+    const bool stores_rows =
+        std::ranges::any_of(task.stores, [](const Store& store) { return store.row_indices >= 0; });
     for (const Store& store : task.stores) {
       if (store.row_indices >= 0) {
         read(store.node, others++);
         read(store.row_indices, others++);
-      } else if (store.place.kind != PlaceKind::temporary) {
-        read(store.node, store.node);
+      } else {
+        if (store.place.kind != PlaceKind::temporary) read(store.node, store.node);
+        if (stores_rows) computed_twice.insert(store.node);
       }
     }
+  }
   for (NodeIndex i = graph.size(); i-- > 0;) {
     const GraphNode& node = graph[i];
     if (is_memory_leaf(node)) constants += node.element_count();
@@ -61,7 +66,10 @@ Lowering::Lowering(const Graph& graph, const Schedule& schedule, Executable& int
                is_inside = schedule.place[at(i)].kind == PlaceKind::none &&
                            (is_elementwise || node.op == Op::reshape);
     for (const NodeIndex input : node.inputs)
-      read(input, is_inside ? readers_[at(i)] : is_elementwise ? i : others++);
+      read(input, computed_twice.contains(i) ? kSeveralReaders
+                  : is_inside                ? readers_[at(i)]
+                  : is_elementwise           ? i
+                                             : others++);
   }
   constants_stay_ = constants <= kSecondCache;
 }

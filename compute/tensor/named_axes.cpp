@@ -31,6 +31,7 @@ class Namer {
       case OpKind::elementwise:
         return join_all();
       case OpKind::reduce:
+        if (op_ == Op::argmax || op_ == Op::argmin) IMPRINT_CHECK(positions(static_cast<int>(ints(0))));
         return join(0, [&](int axis) { return is_folded(axis) ? -1 : axis; });
       case OpKind::contract:
         return contract();
@@ -98,6 +99,14 @@ class Namer {
     const int rank = out_.rank();
     IMPRINT_CHECK(join(0, [&](int axis) { return axis == rank - 1 ? -1 : axis; }));
     return join(1, [&](int axis) { return axis == rank - 2 ? -1 : axis; });
+  }
+
+  // A position along merged axes would count the places of the bounds, not those of a run.
+  Result<> positions(int along) const {
+    const std::vector<AxisPart> parts = shape(0).parts(along);
+    for (std::size_t i = 1; i < parts.size(); ++i)
+      if (!parts[i].extent.empty()) return refuse(0, along, "one extent. Search one axis after the other.");
+    return {};
   }
 
   Result<> by_op() {

@@ -90,6 +90,35 @@ TEST_F(LoopsTest, TrainsLikeTheStepsWrittenOut) {
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4) << i;
 }
 
+// A recurrent network whose first state its steps read too: tangents of its outputs.
+TEST_F(LoopsTest, TangentsAreThoseOfTheStepsWrittenOut) {
+  const Variable first("first", {3}, test::wave(3, 1.0f, 1)),
+      weights("weights", {3, 3}, test::wave(9, 1.0f, 2));
+  const Tensor start[] = {first.value()}, x[] = {Tensor::from(test::wave(12, 1.0f, 3), {4, 3})};
+  const auto body = [&](std::span<const Tensor> state, std::span<const Tensor> row) {
+    const Tensor next = tanh(matmul(state[0], weights.value()) + row[0]);
+    return ScanStep{{next}, {next * start[0]}};
+  };
+  const Result<Scanned> scanned = scan(body, start, x);
+  ASSERT_TRUE(scanned) << scanned.error().message;
+  std::vector<Tensor> state{start[0]}, rows;
+  for (int t = 0; t < 4; ++t) {
+    const Tensor row[] = {reshape(narrow(x[0], 0, t, 1), {3})};
+    ScanStep step = body(state, row);
+    state = std::move(step.carry);
+    rows.push_back(step.results[0]);
+  }
+  const Tensor outputs[] = {scanned->results[0]}, written[] = {stack(rows, 0)};
+  const Tensor by[] = {start[0], weights.value()},
+               tangents[] = {Tensor::from({1, -2, 3}, {3}), Tensor::from(test::wave(9, 1.0f, 4), {3, 3})};
+  const auto found = jvp(outputs, by, tangents), expected = jvp(written, by, tangents);
+  ASSERT_TRUE(found && expected);
+  const Tensor both[] = {(*found)[0], (*expected)[0]};
+  const auto values = session().evaluate(both);
+  ASSERT_TRUE(values) << values.error().message;
+  for (std::size_t i = 0; i < 12; ++i) EXPECT_NEAR((*values)[0].floats[i], (*values)[1].floats[i], 1e-5) << i;
+}
+
 TEST_F(LoopsTest, AreTheSameToTheBitHoweverTheyAreCut) {
   const Network whole(9, 4, 3, 8);
   Program program = compile(whole.training(whole.outputs()));

@@ -112,6 +112,28 @@ TEST_F(ProgramTest, RowsOfOverwrittenStateAreKept) {
   EXPECT_EQ(floats(doubled), (std::vector<float>{2, 4, 6, 8, 4, 6, 8, 10, 6, 8, 10, 12}));
 }
 
+// The log's rows and the state are computed from the same products.
+TEST_F(ProgramTest, RowsOfStateAndTheStateReadTheSameProducts) {
+  const Variable state("state", {2}, std::vector<float>{1, 2}),
+      log = Variable::zeros("log", {2, 2}), scale("scale", {2}, std::vector<float>{10, 100}),
+      clock = Variable::zeros("clock", {1}, DType::int32);
+  const Variable one("one", {2, 2}, std::vector<float>{1, 2, 3, 4}),
+      other("other", {2, 2}, std::vector<float>{1, 0, -1, 1});
+  const Tensor next =
+      (matmul(state.value(), one.value()) + matmul(scale.value(), other.value())) * scale.value();
+  Program program =
+      compile({.name = "log products",
+               .updates = {Update::assign(state, next),
+                           Update::scatter_rows(log, clock.value(),
+                                                unsqueeze(next * 2.0f + state.value() * scale.value(), 0)),
+                           Update::assign(clock, clock.value() + 1)}});
+  ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(state), (std::vector<float>{-830, 11000}));
+  ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(state), (std::vector<float>{320800, 4244000}));
+  EXPECT_EQ(floats(log), (std::vector<float>{-1650, 22200, 633300, 9588000}));
+}
+
 TEST_F(ProgramTest, RowNumbersComputedFromTheTargetAreFinishedFirst) {
   std::vector<float> values(300 * 64);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(300 - i / 64);
@@ -329,6 +351,17 @@ TEST_F(ProgramTest, VeryLongFoldsTakeTwoStages) {
 }
 
 // Names come from games and from files, and kernels contain them in comments.
+TEST_F(ProgramTest, ExtremesOfVeryLongLinesAreFound) {
+  constexpr int kCount = 8 * 1024 * 1024 + 1000;
+  const Tensor x = iota({kCount}, 0), low = where(equal(x, kCount - 2000), -5, x);
+  const Tensor both[] = {argmax(x), argmin(low), argmin(x * 0)};
+  const auto found = session().evaluate(both);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ((*found)[0].ints[0], kCount - 1);
+  EXPECT_EQ((*found)[1].ints[0], kCount - 2000);
+  EXPECT_EQ((*found)[2].ints[0], 0);
+}
+
 TEST_F(ProgramTest, NamesMayHoldAnything) {
   const std::string names[] = {
       "two\nlines", "two\r\nlines", "#error\n#error", std::string("a\0b\n;", 5), "back\\",

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "compute/model/onnx/op.h"
 #include "compute/program/program.h"
 #include "compute/program/runtime.h"
 #include "compute/tensor/made_nodes.h"
@@ -93,6 +94,26 @@ TEST(HostileTypes, StringsAreNotJoined) {
   b.node("SequenceMap", {"parts"}, {"words"}, {OnnxBuilder::body("body", each)});
   b.node("ConcatFromSequence", {"words"}, {"y"}, {OnnxBuilder::number("axis", 0)}).output("y");
   EXPECT_THAT(refusal_text(b), HasSubstr("found strings, expected numbers"));
+}
+
+// Each operator with too few inputs, and with inputs or outputs of the wrong kind: imported or refused.
+TEST(HostileTypes, OperatorsMayHaveAnyInputs) {
+  const std::vector<Words> lists{
+      {}, {"x"}, {"n"}, {"", "x"}, {"x", "n"}, {"x", "x", "x"}, {"n", "n", "n", "n"}, Words(9, "x")};
+  for (const auto family : onnx::all_ops())
+    for (const onnx::OpHandler& handler : family) {
+      const std::string name(handler.name);
+      const std::size_t dot = name.rfind('.');
+      const std::string domain = dot == std::string::npos ? "" : name.substr(0, dot);
+      for (const Words& inputs : lists)
+        for (const Words& outputs : {Words{"y"}, Words{}, Words{"", "z", "y"}}) {
+          OnnxBuilder b(17);
+          b.input("x", {"1", "2", "3", "4"}).longs("n", {2}, {1, 2});
+          b.node(name.substr(dot + 1), inputs, outputs, {}, "", domain).output("x");
+          SCOPED_TRACE(name);
+          (void)import_onnx(test::must_parse(b), {});
+        }
+    }
 }
 
 TEST(HostileTypes, StringsAreNotRepeated) {

@@ -211,6 +211,27 @@ TEST(OnnxBodies, ALoopWithoutTurnsGivesWhatItCarries) {
   EXPECT_THAT(run(builder, {}, {{"x", {5, 6}}, {"step", {0, 0}}}), ElementsAre(5, 6));
 }
 
+TEST(OnnxBodies, ALoopWithoutTurnsStacksNoRows) {
+  OnnxBuilder builder;
+  builder.longs("m", {}, {0})
+      .input("x", {"2"})
+      .node("Loop", {"m", "", "x"}, {"y", "rows"},
+            {OnnxBuilder::body("body", OnnxBuilder()
+                                           .input("i", {}, kInt64)
+                                           .input("go", {}, kBool)
+                                           .input("v", {"2"})
+                                           .node("Neg", {"v"}, {"next"})
+                                           .output("go", {}, kBool)
+                                           .output("next")
+                                           .output("next"))})
+      .output("y")
+      .output("rows");
+  const ImportedModel model = must_import(builder);
+  ASSERT_EQ(model.outputs.size(), 2u);
+  EXPECT_THAT(reference::evaluate(model.outputs[0].tensor, {{"x", {5, 6}}}), ElementsAre(5, 6));
+  EXPECT_EQ(model.outputs[1].tensor.shape(), (Shape{0, 2}));
+}
+
 std::vector<double> scanned(std::int64_t reverse, std::int64_t axis, std::size_t output) {
   OnnxBuilder body;
   body.input("sum", {"2"})

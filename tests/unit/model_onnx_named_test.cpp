@@ -454,5 +454,15 @@ TEST_F(NamedOnnx, MergedAxesAreReadWithoutGaps) {
   compare(builder, {{"n", 4}, {"m", 5}}, {{{"x", {2, 3, 2}}}, {{"x", {2, 4, 5}}}, {{"x", {2, 1, 4}}}});
 }
 
+// The third element of a run is not the third place of the bounds.
+TEST_F(NamedOnnx, MergedAxesHaveNoIndices) {
+  OnnxBuilder builder;
+  builder.input("x", {"n", "m"}).longs("all", {1}, {-1}).longs("at", {2}, {2, -1});
+  builder.node("Reshape", {"x", "all"}, {"flat"}).node("Gather", {"flat", "at"}, {"y"}).output("y");
+  EXPECT_THAT(refused(builder, {{"x", {2, 3}}}, {{"n", 4}, {"m", 5}}),
+              HasSubstr("axis 0: found [n <= 4 * m <= 5], expected at most one named extent"));
+  compare(builder, {{"n", 4}}, {{{"x", {2, 3}}}, {{"x", {4, 3}}}, {{"x", {1, 3}}}});
+}
+
 }  // namespace
 }  // namespace imprint

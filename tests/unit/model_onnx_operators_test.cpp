@@ -95,6 +95,16 @@ TEST(OnnxResize, ModesOfTheSpecification) {
   EXPECT_THAT(run(resize({1, 1, 0.6f, 0.6f}, {}, wide), {}, eight), ElementsAre(1, 3));
 }
 
+// Half of 5 places are 2 and a half: both ends lose as much.
+TEST(OnnxResize, SymmetricPlacesLieAroundTheCentre) {
+  EXPECT_THAT(run(resize({1, 1, 0.5f},
+                         {OnnxBuilder::text("mode", "linear"),
+                          OnnxBuilder::text("coordinate_transformation_mode", "half_pixel_symmetric")},
+                         {"1", "1", "5"}),
+                  {}, {{"x", {10, 11, 13, 17, 19}}}),
+              near({11, 17}));
+}
+
 TEST(OnnxResize, CubicKeepsAConstantAndItsOwnPlaces) {
   const std::vector<std::string> line{"1", "1", "4"};
   const Doubles twice = run(resize({1, 1, 2},
@@ -493,6 +503,59 @@ Doubles cast(int from, int to, const Doubles& values) {
       .node("Cast", {"x"}, {"y"}, {OnnxBuilder::number("to", to)})
       .output("y", {}, to);
   return run(builder, {}, {{"x", values}});
+}
+
+// ---- reductions and products of whole numbers ----
+
+Doubles without_axes(const std::string& op, const Doubles& values) {
+  OnnxBuilder builder(18);
+  builder.input("x", {"2"})
+      .node(op, {"x"}, {"y"}, {OnnxBuilder::number("noop_with_empty_axes", 1)})
+      .output("y");
+  return run(builder, {}, {{"x", values}});
+}
+
+TEST(OnnxReductions, WithoutAxesReduceEachElementAlone) {
+  EXPECT_THAT(without_axes("ReduceSum", {2, -3}), ElementsAre(2, -3));
+  EXPECT_THAT(without_axes("ReduceL1", {2, -3}), ElementsAre(2, 3));
+  EXPECT_THAT(without_axes("ReduceL2", {2, -3}), near({2, 3}));
+  EXPECT_THAT(without_axes("ReduceSumSquare", {2, -3}), ElementsAre(4, 9));
+  EXPECT_THAT(without_axes("ReduceLogSum", {1, 2}), near({0, std::log(2.0)}));
+  EXPECT_THAT(without_axes("ReduceLogSumExp", {2, -3}), near({2, -3}));
+}
+
+TEST(OnnxReductions, AMeanOfWholeNumbersIsOne) {
+  OnnxBuilder builder;
+  builder.input("x", {"2", "3"}, kInt32)
+      .node("ReduceMean", {"x"}, {"y"}, {OnnxBuilder::list("axes", {1}), OnnxBuilder::number("keepdims", 0)})
+      .output("y", {}, kInt32);
+  EXPECT_THAT(run(builder, {}, {{"x", {1, 2, 5, -1, -2, -5}}}), ElementsAre(2, -2));
+}
+
+TEST(OnnxProducts, OfWholeNumbersAreExact) {
+  const auto product = [](const std::vector<std::string>& a, const std::vector<std::string>& b,
+                          const Doubles& of_a, const Doubles& of_b) {
+    OnnxBuilder builder;
+    builder.input("a", a, kInt32)
+        .input("b", b, kInt32)
+        .node("MatMul", {"a", "b"}, {"y"})
+        .output("y", {}, kInt32);
+    return run(builder, {}, {{"a", of_a}, {"b", of_b}});
+  };
+  EXPECT_THAT(product({"2", "2"}, {"2", "1"}, {16777217, 1, 2, 3}, {1, 4}), ElementsAre(16777221, 14));
+  EXPECT_THAT(product({"2"}, {"2"}, {3, 4}, {5, 6}), ElementsAre(39));
+  EXPECT_THAT(product({"2"}, {"2", "2", "2"}, {1, 10}, {1, 2, 3, 4, 5, 6, 7, 8}),
+              ElementsAre(31, 42, 75, 86));
+}
+
+TEST(OnnxQuantised, ZerosHaveAScaleThatDivides) {
+  OnnxBuilder builder(11);
+  builder.input("x", {"2"}).node("DynamicQuantizeLinear", {"x"}, {"y", "scale", "zero"});
+  builder.output("y", {}, kUint8).output("scale").output("zero", {}, kUint8);
+  const reference::Bindings zeros{{"x", {0, 0}}};
+  EXPECT_THAT(output(builder, 0, zeros), ElementsAre(0, 0));
+  EXPECT_THAT(output(builder, 1, zeros), ElementsAre(1));
+  EXPECT_THAT(output(builder, 2, zeros), ElementsAre(0));
 }
 
 TEST(OnnxCast, WrapsAndRounds) {

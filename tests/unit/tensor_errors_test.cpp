@@ -6,6 +6,7 @@
 #include <array>
 
 #include "compute/tensor/composites/images.h"
+#include "compute/tensor/extent.h"
 
 namespace imprint {
 namespace {
@@ -82,6 +83,16 @@ TEST(Errors, TheFirstOneIsCarriedOn) {
   EXPECT_EQ(later.error().message, failed.error().message);
   expect_error(Tensor(), ErrorCode::invalid_argument, {"uninitialised tensor"});
   EXPECT_EQ(later.shape(), Shape{});
+}
+
+// Values that such functions compute first are refused; a position along both axes would be one of the
+// bounds.
+TEST(Errors, OfNamedAxes) {
+  const Extent batch("batch", 9), steps("steps", 13);
+  const Tensor x = input("x", {batch, steps, 4});
+  expect_error(logcumsumexp(x, 1), ErrorCode::unsupported, {"cummax", "x [batch <= 9, steps <= 13, 4]"});
+  expect_error(argmin(x, {0, 1}), ErrorCode::unsupported, {"argmin", "batch <= 9 * steps <= 13"});
+  EXPECT_TRUE(argmin(x, {1, 2}).ok());  // the inner axis has all its places
 }
 
 TEST(Errors, Variables) {

@@ -137,7 +137,8 @@ QuantisedWeights quantise(const Tensor& weight, int bits, std::int64_t block) {
       k < 1 || k % block != 0 || (bits == 4 && block % 2 != 0)) {
     const Tensor error = failure(ErrorCode::shape_mismatch, "quantise",
                                  text("found ", describe(weight), ", ", bits, " bits and blocks of ", block,
-                                      ", expected float32 [k, n], 8 or 4 bits, and blocks that divide k"));
+                                      ", expected float32 [k, n], 8 or 4 bits, and blocks that divide k, of "
+                                      "an even length for 4 bits"));
     return {error, error, bits};
   }
   const Tensor blocks = reshape(transpose(weight), {n, k / block, block});

@@ -79,6 +79,31 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
   return keep_dims || !out.ok() ? out : reshape(out, without(x.shape(), *folded));
 }
 
+// A workgroup searches a line, and llvmpipe ends a loop after 65,535 turns.
+constexpr std::int64_t kLongLine = 1 << 21, kStretch = 1 << 16;
+
+// The extreme of each stretch of the line, then the extreme of these.
+Tensor arg_of_long_line(Op op, const Tensor& line, int axis) {
+  const auto arg = [op](const Tensor& x, int along) {
+    return op == Op::argmax ? argmax(x, along) : argmin(x, along);
+  };
+  const std::int64_t stretches = line.extent(axis) / kStretch, rest = line.extent(axis) % kStretch;
+  Shape parts, found;
+  for (int k = 0; k < line.rank(); ++k) {
+    parts.append(k == axis ? stretches : line.extent(k));
+    found.append(k == axis ? stretches : line.extent(k));
+    if (k == axis) parts.append(kStretch);
+  }
+  Tensor positions = arg(reshape(narrow(line, axis, 0, stretches * kStretch), parts), axis + 1) +
+                     iota(found, axis) * static_cast<int>(kStretch);
+  if (rest > 0) {
+    const Tensor last = arg(narrow(line, axis, stretches * kStretch, rest), axis);
+    positions = concat({positions, unsqueeze(last, axis) + static_cast<int>(stretches * kStretch)}, axis);
+  }
+  const Tensor best = unsqueeze(arg(gather(line, axis, positions), axis), axis);
+  return gather(positions, axis, best);
+}
+
 Tensor arg_reduce(Op op, const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
   if (is_narrow_float(x)) return arg_reduce(op, cast(x, DType::float32), axes, keep_dims);
@@ -98,7 +123,9 @@ Tensor arg_reduce(Op op, const Tensor& x, const Axes& axes, bool keep_dims) {
     shape.append(count_folded(x.shape(), *folded));
     line = reshape(permute(x, order), shape);
   }
-  const Tensor out = make(op, {line}, {.ints = {fold}});
+  const bool is_long =
+      line.rank() < Shape::kMaxRank && line.extent(fold) > kLongLine && !line.shape().is_named();
+  const Tensor out = is_long ? arg_of_long_line(op, line, fold) : make(op, {line}, {.ints = {fold}});
   return out.ok() ? reshape(out, keep_dims ? kept : without(x.shape(), *folded)) : out;
 }
 

@@ -104,7 +104,9 @@ Tensor cumprod(const Tensor& x, int axis) {
 Tensor logcumsumexp(const Tensor& x, int axis) {
   return along<Tensor>("logcumsumexp", x, axis, false, [&](int position) {
     if (is_trivial(x, position)) return x;
-    const Tensor most = stop_gradient(cummax(x, position).values), before = moved(most, position);
+    const Tensor most = stop_gradient(cummax(x, position).values);
+    if (!most.ok()) return most;  // a named axis
+    const Tensor before = moved(most, position);
     const Tensor base = where(is_inf(most), 0.0f, most);
     const Tensor factors = where(equal(before, most), 1.0f, exp(before - most));
     const Tensor total = linear_recurrence(exp(x - base), factors, position), is_empty = equal(total, 0.0f);

@@ -206,6 +206,22 @@ std::optional<Values> unrolled(OpContext& context, const Turns& turns, bool& unk
   return carry;
 }
 
+// Results without rows. One turn says what a row is.
+void run_no_turn(OpContext& context, Turns turns) {
+  Values found = turns.carry;
+  if (turns.results > 0) {
+    turns.begins = true;
+    turns.count = 1;
+    bool unknown = false;
+    const auto one = unrolled(context, turns, unknown);
+    if (unknown) context.unsupported("results of a loop without turns, whose condition is not known");
+    if (!one) return;
+    for (std::size_t i = turns.carry.size(); i < one->size(); ++i)
+      found.push_back(Value::run_time(imprint::narrow((*one)[i].tensor(), 0, 0, 0), (*one)[i].type()));
+  }
+  set_all(context, found);
+}
+
 // Tries the forms in turn. The refusals of one are forgotten when another may do.
 void run_turns(OpContext& context, const Turns& turns) {
   Bodies& bodies = context.bodies();
@@ -264,10 +280,7 @@ void loop(OpContext& context) {
                             " that the loop carries")))
     return;
   turns.results = outputs - 1 - turns.carry.size();
-  if (turns.begins == false || turns.count == 0) {
-    if (turns.results > 0) return context.unsupported("results of a loop without turns");
-    return set_all(context, turns.carry);
-  }
+  if (turns.begins == false || turns.count == 0) return run_no_turn(context, std::move(turns));
   run_turns(context, turns);
 }
 

@@ -86,6 +86,14 @@ std::optional<Value> normal_indices(OpContext& context, int input, const Shape& 
     context.fail(ErrorCode::dtype_mismatch, "indices are " + element_type_name(indices.type()));
     return std::nullopt;
   }
+  // Places of the bounds lie between those of a run.
+  const std::vector<tensor::AxisPart> parts = of.parts(axis);
+  if (parts.size() > 1 && std::any_of(parts.begin() + 1, parts.end(),
+                                      [](const tensor::AxisPart& part) { return !part.extent.empty(); })) {
+    context.unsupported(text("axis ", axis, ": found ", of.text(), ", expected at most one named extent. ",
+                             "Give these extents numbers instead of bounds."));
+    return std::nullopt;
+  }
   const bool from_named_end =
       of.is_named(axis) &&
       (!indices.host() || std::ranges::any_of(indices.host()->ints, [](std::int64_t i) { return i < 0; }));

@@ -8,8 +8,22 @@
 namespace imprint::onnx {
 namespace {
 
+// The exact product of whole numbers. Operands of one axis as in NumPy.
+Tensor whole_product_of(Tensor a, Tensor b) {
+  const bool is_row = a.rank() == 1, is_column = b.rank() == 1;
+  if (is_row) a = imprint::unsqueeze(a, 0);
+  if (is_column) b = imprint::unsqueeze(b, 1);
+  if (a.rank() < 2 || b.rank() < 2 || a.extent(a.rank() - 1) != b.extent(b.rank() - 2))
+    return imprint::matmul(a, b);  // says what is wrong
+  Tensor product = imprint::sum(imprint::mul(imprint::unsqueeze(a, -1), imprint::unsqueeze(b, -3)), -2);
+  if (is_row) product = imprint::squeeze(product, -2);
+  return is_column ? imprint::squeeze(product, -1) : product;
+}
+
 Tensor product_of(OpContext& context, const Value& a, const Value& b) {
   if (const auto product = dequantized_matmul(context, a, b)) return *product;
+  if (a.tensor().dtype() == DType::int32 && b.tensor().dtype() == DType::int32)
+    return whole_product_of(a.tensor(), b.tensor());
   return product_with_weights(a.tensor(), b.tensor());
 }
 

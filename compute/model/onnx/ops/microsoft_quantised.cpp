@@ -101,8 +101,10 @@ void qlinear_softmax(OpContext& context) {
 
 // The node as an operator whose input and output have channels first.
 void channels_last_as(OpContext& context, std::string_view op) {
+  const Value x = turned_channels(context, context.value(0), false);
+  if (context.failure()) return;
   Inputs inputs = context.inputs();
-  inputs[0] = turned_channels(context, context.value(0), false);
+  inputs[0] = x;
   if (const auto found = context.imported_as(op, 12, std::move(inputs)))
     context.set(0, turned_channels(context, (*found)[0], true));
 }

@@ -150,7 +150,9 @@ Dynamic quantized(const Tensor& x) {
   const Tensor low = imprint::minimum(imprint::min(x), 0.0f), high = imprint::maximum(imprint::max(x), 0.0f);
   const Tensor scale = (high - low) / 255.0, safe = imprint::where(scale > 0.0f, scale, 1.0f);
   const Tensor zero = imprint::clamp(imprint::round(-low / safe), 0, 255);
-  return {imprint::clamp(imprint::round(x / safe) + zero, 0, 255), scale, zero};
+  // Zeros alone have the scale 1, as ONNX Runtime gives them: others may divide by it.
+  return {imprint::clamp(imprint::round(x / safe) + zero, 0, 255),
+          imprint::where(equal(scale, 0.0f), 1.0f, scale), zero};
 }
 
 void dynamic_quantize(OpContext& context) {

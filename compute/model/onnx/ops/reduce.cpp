@@ -9,8 +9,8 @@
 namespace imprint::onnx {
 namespace {
 
-// The axes to reduce: an attribute, later an input (ReduceSum since opset 13, others since 18). Empty: the
-// operator does nothing.
+// The axes to reduce: an attribute, later an input (ReduceSum since opset 13, others since 18). Nothing: no
+// axis, each element is reduced alone.
 std::optional<Axes> reduced_axes(OpContext& context, int rank) {
   std::vector<std::int64_t> raw = context.ints_attribute("axes");
   if (context.has(1)) raw = context.known_ints(1, "axes");
@@ -24,18 +24,29 @@ std::optional<Axes> reduced_axes(OpContext& context, int rank) {
   return axes;
 }
 
+// keeps_one: one element alone stays as it is.
 template <class Function>
-void reduce(OpContext& context, Function function) {
+void reduce(OpContext& context, Function function, bool keeps_one = true) {
   const Value from = context.value(0);
   const auto axes = reduced_axes(context, from.rank());
   const bool keep = context.int_attribute("keepdims", 1) != 0;
   if (context.failure()) return;
-  if (!axes) return context.set(0, from);
-  context.set(0, function(from.tensor(), *axes, keep), from.type());
+  if (!axes && keeps_one) return context.set(0, from);
+  context.set(0,
+              axes ? function(from.tensor(), *axes, keep)
+                   : function(imprint::unsqueeze(from.tensor(), -1), Axes{-1}, false),
+              from.type());
 }
 
 void reduce_sum(OpContext& context) { reduce(context, imprint::sum); }
-void reduce_mean(OpContext& context) { reduce(context, imprint::mean); }
+void reduce_mean(OpContext& context) {
+  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
+    const std::int64_t results = imprint::sum(x, axes, keep).shape().element_count();
+    if (x.dtype() != DType::int32 || x.shape().is_named() || results == 0)
+      return imprint::mean(x, axes, keep);
+    return imprint::div(imprint::sum(x, axes, keep), x.shape().element_count() / results);
+  });
+}
 void reduce_prod(OpContext& context) { reduce(context, imprint::prod); }
 void reduce_max(OpContext& context) {
   reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
@@ -48,25 +59,33 @@ void reduce_min(OpContext& context) {
   });
 }
 void reduce_l1(OpContext& context) {
-  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
-    return imprint::sum(imprint::abs(x), axes, keep);
-  });
+  reduce(
+      context,
+      [](const Tensor& x, const Axes& axes, bool keep) { return imprint::sum(imprint::abs(x), axes, keep); },
+      false);
 }
 void reduce_l2(OpContext& context) {
-  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
-    return imprint::sqrt(imprint::sum(imprint::square(x), axes, keep));
-  });
+  reduce(
+      context,
+      [](const Tensor& x, const Axes& axes, bool keep) {
+        return imprint::sqrt(imprint::sum(imprint::square(x), axes, keep));
+      },
+      false);
 }
 void reduce_log_sum(OpContext& context) {
-  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
-    return imprint::log(imprint::sum(x, axes, keep));
-  });
+  reduce(
+      context,
+      [](const Tensor& x, const Axes& axes, bool keep) { return imprint::log(imprint::sum(x, axes, keep)); },
+      false);
 }
 void reduce_log_sum_exp(OpContext& context) { reduce(context, imprint::logsumexp); }
 void reduce_sum_square(OpContext& context) {
-  reduce(context, [](const Tensor& x, const Axes& axes, bool keep) {
-    return imprint::sum(imprint::square(x), axes, keep);
-  });
+  reduce(
+      context,
+      [](const Tensor& x, const Axes& axes, bool keep) {
+        return imprint::sum(imprint::square(x), axes, keep);
+      },
+      false);
 }
 
 template <Tensor (*function)(const Tensor&, const Axes&, bool)>

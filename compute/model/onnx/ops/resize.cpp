@@ -45,7 +45,7 @@ float original_place(const ResizeForm& form, const ResizeAxis& axis, std::int64_
   if (form.coordinates == "align_corners") return axis.places == 1 ? 0 : at * (in - 1) / (out - 1);
   if (form.coordinates == "pytorch_half_pixel" && axis.places == 1) return 0;
   if (form.coordinates == "half_pixel_symmetric")
-    return in / 2 * (1 - out / (scale * in)) + (at + 0.5f) / scale - 0.5f;
+    return in / 2 * (1 - whole / real) + (at + 0.5f) / scale - 0.5f;
   if (form.coordinates == "tf_crop_and_resize")
     return axis.places > 1
                ? axis.roi_start * (in - 1) + at * (axis.roi_end - axis.roi_start) * (in - 1) / (out - 1)
