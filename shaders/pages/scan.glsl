@@ -11,11 +11,8 @@
 const int kTileRows = SLICES * RUN, kEnds = SLICES * COLUMNS, kPart = RUN / SIDES;
 const int kFew = min(16, SLICES);               // slices whose ends one invocation combines
 const int kKnots = (SLICES + kFew - 1) / kFew;  // of a line's part
-#if TOTALS == 1
-const int kScanned = 1;  // parts whose ends are combined: parts of totals, which are sums, first
-#else
-const int kScanned = SIDES;
-#endif
+// Several parts are of sums: totals add up in any order, an invocation's own elements first.
+const int kScanned = TOTALS == 1 ? 1 : SIDES;
 const int kOfLine = kKnots * kScanned, kNear = min(8, kOfLine), kFar = (kOfLine + kNear - 1) / kNear;
 #if FOURS == 0
 shared State tile[kTileRows * COLUMNS + (kTileRows * COLUMNS) / 32 + 1];
@@ -38,30 +35,48 @@ int element_of(int line, int step) {
 
 // Combines shared states in place: each becomes the combination of those before it among `count`. Gives that
 // of all.
-#define COMBINE_BEFORE(states, count, place, total)                        \
-  {                                                                        \
-    State found[count];                                                    \
-    [[unroll]] for (int k = 0; k < count; ++k) found[k] = states[place];   \
-    total = identity();                                                    \
-    [[unroll]] for (int k = 0; k < count; ++k) {                           \
-      states[place] = total;                                               \
-      total = combine(total, found[k]);                                    \
-    }                                                                      \
+#define COMBINE_BEFORE(states, count, place, total)                      \
+  {                                                                      \
+    State found[count];                                                  \
+    [[unroll]] for (int k = 0; k < count; ++k) found[k] = states[place]; \
+    total = identity();                                                  \
+    [[unroll]] for (int k = 0; k < count; ++k) {                         \
+      states[place] = total;                                             \
+      total = combine(total, found[k]);                                  \
+    }                                                                    \
   }
 
+#if TOTALS == 1
+// `own` is the combination of an invocation's slice. Gives that of all to the line's first one.
+State combine_all(int lane, int slice, int column, State own) {
+  ends[end_of(lane, 0)] = own;
+  barrier();
+  if (lane < kEnds / kFew) {
+    State sum = identity();
+    [[unroll]] for (int k = 0; k < kFew; ++k) sum = combine(sum, ends[end_of(lane * kFew + k, 0)]);
+    knots[lane] = sum;
+  }
+  barrier();
+  State all = identity();
+  if (slice == 0) {
+    [[unroll]] for (int k = 0; k < kKnots; ++k) all = combine(all, knots[column * kKnots + k]);
+  }
+  return all;
+}
+#else
 // `own` are the combinations of an invocation's slices, one of each part. Then ends[] has that of the slices
 // before it among its kFew, knots[] that of the kFew before it among kNear, and far[] that of each kNear.
-void combine_slices(int lane, State own[kScanned]) {
-  [[unroll]] for (int side = 0; side < kScanned; ++side) ends[end_of(lane, side)] = own[side];
+void combine_slices(int lane, State own[SIDES]) {
+  [[unroll]] for (int side = 0; side < SIDES; ++side) ends[end_of(lane, side)] = own[side];
   barrier();
-  const int kCombiners = kEnds / kFew * kScanned;
+  const int kCombiners = kEnds / kFew * SIDES;
   if (lane < kCombiners) {
     int side = lane / (kEnds / kFew), knot = lane % (kEnds / kFew);  // knot: of all columns
     State sum;
     COMBINE_BEFORE(ends, kFew, end_of(knot * kFew + k, side), sum)
-    knots[(knot / kKnots * kScanned + side) * kKnots + knot % kKnots] = sum;
+    knots[(knot / kKnots * SIDES + side) * kKnots + knot % kKnots] = sum;
   }
-#if TOTALS == 0 && CHUNKS > 1
+#if CHUNKS > 1
   int other = lane - kEnds / 2;  // other invocations at the same time
   if (other >= 0 && other < kEnds / kFew) {
     State sum = identity();
@@ -75,7 +90,7 @@ void combine_slices(int lane, State own[kScanned]) {
     COMBINE_BEFORE(knots, kNear, lane * kNear + k, sum)
     far[lane] = sum;
   }
-#if TOTALS == 0 && CHUNKS > 1
+#if CHUNKS > 1
   if (other >= 0 && other < COLUMNS) {
     State sum = identity();
     [[unroll]] for (int k = 0; k < kKnots; ++k) sum = combine(sum, share_knots[other * kKnots + k]);
@@ -84,6 +99,7 @@ void combine_slices(int lane, State own[kScanned]) {
 #endif
   barrier();
 }
+#endif
 
 #if FOURS == 1
 bool is_within(int step, int line) {
@@ -167,18 +183,22 @@ void imp_page(int group) {
   State carry = identity();
   for (int turn = 0; turn < TILES; ++turn) {
     int first = (chunk * TILES + turn) * kTileRows;
-    State run[RUN], sums[kScanned];
+    State run[RUN];
     load_run(run, first, line, slice, lane);
-#if TOTALS == 0 && CHUNKS > 1
+#if TOTALS == 1
+    State own = identity();
+    [[unroll]] for (int k = 0; k < RUN; ++k) own = combine(own, run[k]);
+    carry = combine(carry, combine_all(lane, slice, column, own));
+#else
+#if CHUNKS > 1
     if (turn == 0) shares[end_of(lane, 0)] = share_of(chunk, line, slice);
 #endif
-    const int kOwn = RUN / kScanned;
-    [[unroll]] for (int side = 0; side < kScanned; ++side) {
+    State sums[SIDES];
+    [[unroll]] for (int side = 0; side < SIDES; ++side) {
       sums[side] = identity();
-      [[unroll]] for (int k = 0; k < kOwn; ++k) sums[side] = combine(sums[side], run[side * kOwn + k]);
+      [[unroll]] for (int k = 0; k < kPart; ++k) sums[side] = combine(sums[side], run[side * kPart + k]);
     }
     combine_slices(lane, sums);
-#if TOTALS == 0
 #if CHUNKS > 1
     if (turn == 0) carry = carries[column];
 #endif
@@ -190,8 +210,8 @@ void imp_page(int group) {
     [[unroll]] for (int side = 0; side < SIDES; ++side) {
       int knot = side * kKnots + slice / kFew;
       State before = before_far[side * kKnots / kNear];
-      [[unroll]] for (int k = 1; k < kKnots / kNear; ++k)
-        if (slice / (kFew * kNear) == k) before = before_far[side * kKnots / kNear + k];
+      [[unroll]] for (int k = 1; k < kKnots / kNear; ++k) if (slice / (kFew * kNear) == k) before =
+          before_far[side * kKnots / kNear + k];
       before = combine(before, combine(knots[column * kOfLine + knot], ends[end_of(lane, side)]));
       [[unroll]] for (int k = side * kPart; k < (side + 1) * kPart; ++k) {
         State after = combine(before, run[k]);
@@ -200,9 +220,6 @@ void imp_page(int group) {
       }
     }
     keep_run(run, first, line, slice, lane);
-#else
-    if (slice == 0)
-      [[unroll]] for (int k = 0; k < kFar; ++k) carry = combine(carry, far[column * kFar + k]);
 #endif
     if (turn + 1 < TILES) barrier();
   }
