@@ -10,72 +10,96 @@
 
 const int kTileRows = SLICES * RUN, kEnds = SLICES * COLUMNS, kPart = RUN / SIDES;
 const int kFew = min(16, SLICES);               // slices whose ends one invocation combines
-const int kKnots = (SLICES + kFew - 1) / kFew;  // of a line
+const int kKnots = (SLICES + kFew - 1) / kFew;  // of a line's part
+// Several parts are of sums: totals add up in any order, an invocation's own elements first.
+const int kScanned = TOTALS == 1 ? 1 : SIDES;
+const int kOfLine = kKnots * kScanned, kNear = min(8, kOfLine), kFar = (kOfLine + kNear - 1) / kNear;
 #if FOURS == 0
 shared State tile[kTileRows * COLUMNS + (kTileRows * COLUMNS) / 32 + 1];
 #endif
-shared State ends[(kEnds + kEnds / 16 + 1) * SIDES], knots[kKnots * COLUMNS * SIDES];
+const int kEndsApart = kEnds + kEnds / 16;  // of two parts
+shared State ends[kEndsApart * kScanned + 1], knots[kOfLine * COLUMNS], far[kFar * COLUMNS];
 #if TOTALS == 0 && CHUNKS > 1
 // Each slice combines a share of the totals of the chunks before this one, and one invocation those of kFew.
-shared State shares[kEnds + kEnds / 16 + 1], share_knots[kKnots * COLUMNS];
+shared State shares[kEndsApart + 1], share_knots[kKnots * COLUMNS], carries[COLUMNS];
 #endif
 
 // Neighbours of one invocation lie in different banks.
 int padded(int i) { return i + i / 32; }
-int padded_16(int i) { return i + i / 16; }
-int end_of(int lane) { return padded_16(lane) * SIDES; }
+int end_of(int lane, int side) { return side * kEndsApart + lane + lane / 16; }
 
 int element_of(int line, int step) {
   int position = REVERSE == 1 ? LENGTH - 1 - step : step;
   return line / INNER * (LENGTH * INNER) + position * INNER + line % INNER;
 }
 
-// `own` are the combinations of an invocation's slices, one of each part. Then ends[] has that of the slices
-// before it among its kFew, and knots[] that of each kFew.
-void combine_slices(int lane, State own[SIDES]) {
-  [[unroll]] for (int side = 0; side < SIDES; ++side) ends[end_of(lane) + side] = own[side];
+// Combines shared states in place: each becomes the combination of those before it among `count`. Gives that
+// of all.
+#define COMBINE_BEFORE(states, count, place, total)                      \
+  {                                                                      \
+    State found[count];                                                  \
+    [[unroll]] for (int k = 0; k < count; ++k) found[k] = states[place]; \
+    total = identity();                                                  \
+    [[unroll]] for (int k = 0; k < count; ++k) {                         \
+      states[place] = total;                                             \
+      total = combine(total, found[k]);                                  \
+    }                                                                    \
+  }
+
+#if TOTALS == 1
+// `own` is the combination of an invocation's slice. Gives that of all to the line's first one.
+State combine_all(int lane, int slice, int column, State own) {
+  ends[end_of(lane, 0)] = own;
   barrier();
   if (lane < kEnds / kFew) {
-    State few[kFew * SIDES];
-    [[unroll]] for (int k = 0; k < kFew * SIDES; ++k) few[k] =
-        ends[end_of(lane * kFew + k / SIDES) + k % SIDES];
-    [[unroll]] for (int side = 0; side < SIDES; ++side) {
-      State sum = identity();
-      [[unroll]] for (int k = 0; k < kFew; ++k) {
-        ends[end_of(lane * kFew + k) + side] = sum;
-        sum = combine(sum, few[k * SIDES + side]);
-      }
-      knots[lane * SIDES + side] = sum;
-    }
+    State sum = identity();
+    [[unroll]] for (int k = 0; k < kFew; ++k) sum = combine(sum, ends[end_of(lane * kFew + k, 0)]);
+    knots[lane] = sum;
   }
-#if TOTALS == 0 && CHUNKS > 1
+  barrier();
+  State all = identity();
+  if (slice == 0) {
+    [[unroll]] for (int k = 0; k < kKnots; ++k) all = combine(all, knots[column * kKnots + k]);
+  }
+  return all;
+}
+#else
+// `own` are the combinations of an invocation's slices, one of each part. Then ends[] has that of the slices
+// before it among its kFew, knots[] that of the kFew before it among kNear, and far[] that of each kNear.
+void combine_slices(int lane, State own[SIDES]) {
+  [[unroll]] for (int side = 0; side < SIDES; ++side) ends[end_of(lane, side)] = own[side];
+  barrier();
+  const int kCombiners = kEnds / kFew * SIDES;
+  if (lane < kCombiners) {
+    int side = lane / (kEnds / kFew), knot = lane % (kEnds / kFew);  // knot: of all columns
+    State sum;
+    COMBINE_BEFORE(ends, kFew, end_of(knot * kFew + k, side), sum)
+    knots[(knot / kKnots * SIDES + side) * kKnots + knot % kKnots] = sum;
+  }
+#if CHUNKS > 1
   int other = lane - kEnds / 2;  // other invocations at the same time
   if (other >= 0 && other < kEnds / kFew) {
     State sum = identity();
-    [[unroll]] for (int k = 0; k < kFew; ++k) sum = combine(sum, shares[padded_16(other * kFew + k)]);
+    [[unroll]] for (int k = 0; k < kFew; ++k) sum = combine(sum, shares[end_of(other * kFew + k, 0)]);
     share_knots[other] = sum;
   }
 #endif
   barrier();
-}
-
-// The combination of the first `count` knots of a line's part.
-State combined_knots(int column, int side, int count) {
-  State sum = identity();
-  [[unroll]] for (int k = 0; k < kKnots; ++k) {
-    State next = knots[(column * kKnots + k) * SIDES + side];
-    if (k < count) sum = combine(sum, next);
+  if (lane < kFar * COLUMNS) {
+    State sum;
+    COMBINE_BEFORE(knots, kNear, lane * kNear + k, sum)
+    far[lane] = sum;
   }
-  return sum;
+#if CHUNKS > 1
+  if (other >= 0 && other < COLUMNS) {
+    State sum = identity();
+    [[unroll]] for (int k = 0; k < kKnots; ++k) sum = combine(sum, share_knots[other * kKnots + k]);
+    carries[other] = sum;
+  }
+#endif
+  barrier();
 }
-
-// The combination of all parts.
-State combined_parts(int column) {
-  State sum = identity();
-  [[unroll]] for (int side = 0; side < SIDES; ++side) sum =
-      combine(sum, combined_knots(column, side, kKnots));
-  return sum;
-}
+#endif
 
 #if FOURS == 1
 bool is_within(int step, int line) {
@@ -151,12 +175,6 @@ State share_of(int chunk, int line, int slice) {
   }
   return own;
 }
-
-State combined_shares(int column) {
-  State sum = identity();
-  [[unroll]] for (int k = 0; k < kKnots; ++k) sum = combine(sum, share_knots[column * kKnots + k]);
-  return sum;
-}
 #endif
 
 void imp_page(int group) {
@@ -165,35 +183,45 @@ void imp_page(int group) {
   State carry = identity();
   for (int turn = 0; turn < TILES; ++turn) {
     int first = (chunk * TILES + turn) * kTileRows;
-    State run[RUN], sums[SIDES];
+    State run[RUN];
     load_run(run, first, line, slice, lane);
-#if TOTALS == 0 && CHUNKS > 1
-    if (turn == 0) shares[padded_16(lane)] = share_of(chunk, line, slice);
+#if TOTALS == 1
+    State own = identity();
+    [[unroll]] for (int k = 0; k < RUN; ++k) own = combine(own, run[k]);
+    carry = combine(carry, combine_all(lane, slice, column, own));
+#else
+#if CHUNKS > 1
+    if (turn == 0) shares[end_of(lane, 0)] = share_of(chunk, line, slice);
 #endif
+    State sums[SIDES];
     [[unroll]] for (int side = 0; side < SIDES; ++side) {
       sums[side] = identity();
       [[unroll]] for (int k = 0; k < kPart; ++k) sums[side] = combine(sums[side], run[side * kPart + k]);
     }
     combine_slices(lane, sums);
-#if TOTALS == 0 && CHUNKS > 1
-    if (turn == 0) carry = combined_shares(column);
+#if CHUNKS > 1
+    if (turn == 0) carry = carries[column];
 #endif
-#if TOTALS == 0
+    State before_far[kFar];
+    [[unroll]] for (int k = 0; k < kFar; ++k) {
+      before_far[k] = carry;
+      carry = combine(carry, far[column * kFar + k]);
+    }
     [[unroll]] for (int side = 0; side < SIDES; ++side) {
-      State inside = combine(combined_knots(column, side, slice / kFew), ends[end_of(lane) + side]);
-      State before = combine(carry, inside);
+      int knot = side * kKnots + slice / kFew;
+      State before = before_far[side * kKnots / kNear];
+      [[unroll]] for (int k = 1; k < kKnots / kNear; ++k) if (slice / (kFew * kNear) == k) before =
+          before_far[side * kKnots / kNear + k];
+      before = combine(before, combine(knots[column * kOfLine + knot], ends[end_of(lane, side)]));
       [[unroll]] for (int k = side * kPart; k < (side + 1) * kPart; ++k) {
         State after = combine(before, run[k]);
         run[k] = EXCLUSIVE == 1 ? before : after;
         before = after;
       }
-      if (side + 1 < SIDES || turn + 1 < TILES) carry = combine(carry, combined_knots(column, side, kKnots));
     }
     keep_run(run, first, line, slice, lane);
-#else
-    carry = combine(carry, combined_parts(column));
 #endif
-    barrier();
+    if (turn + 1 < TILES) barrier();
   }
 #if TOTALS == 1
   if (slice == 0 && line < LINES) keep_total(line * CHUNKS + chunk, carry);

@@ -62,12 +62,18 @@
 #define RIGHT_TERM(turn) (lane / RIGHT_LANES * RIGHT_TURNS + (turn))
 #endif
 
+// Where a line of a term lies in shared memory. Those of terms 8 to 15 of 16 are turned by eight, so that a
+// subgroup that copies along the terms meets each bank once: a step of a GPT 6 x 384 takes 15,450 instead of
+// 15,680 us on an H200. With 128 sums an invocation has no register for a second address (matmul 4096: 2,973
+// instead of 2,952 us).
+#define TURNED(term) (THREAD_COLUMNS < 16 ? (term) >> 2 & 2 : 0)
+#define PLACE(stride, line, term) ((term) * (stride) + ((line) / 4 ^ TURNED(term)))
 // To shared memory: four lines of one term at once, four terms of one line one by one, or a single one.
-#define KEEP_LINES(tile, stride, line, term, loaded) tile[(term) * (stride) + (line) / 4] = loaded;
+#define KEEP_LINES(tile, stride, line, term, loaded) tile[PLACE(stride, line, term)] = loaded;
 #define KEEP_TERMS(tile, stride, line, term, loaded) \
   [[unroll]] for (int next = 0; next < 4; next++)    \
-      tile[((term) + next) * (stride) + (line) / 4][(line) % 4] = loaded[next];
-#define KEEP_ONE(tile, stride, line, term, loaded) tile[(term) * (stride) + (line) / 4][(line) % 4] = loaded;
+      tile[PLACE(stride, line, term) + next * (stride)][(line) % 4] = loaded[next];
+#define KEEP_ONE(tile, stride, line, term, loaded) tile[PLACE(stride, line, term)][(line) % 4] = loaded;
 
 #define OWN_ROWS (THREAD_ROWS / SLICES)
 #define OTHER_SUMS(other, r) (((other)*OWN_ROWS + (r)) * (INVOCATIONS / SLICES) + member)
@@ -126,8 +132,13 @@ void PRODUCT(int group) {
   vec4 sums[THREAD_ROWS][THREAD_COLUMNS / 4];
   [[unroll]] for (int r = 0; r < THREAD_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
       sums[r][c] = vec4(0.0);
-  int left_at = slice * (TILE_DEPTH / SLICES) * LEFT_STRIDE + lane_row;
-  int right_at = slice * (TILE_DEPTH / SLICES) * RIGHT_STRIDE + lane_column;
+  const int kTerms = TILE_DEPTH / SLICES;
+  int first_term = slice * kTerms;
+  int left_at[2], right_at[2];  // of each eight terms
+  [[unroll]] for (int eight = 0; eight < 2; eight++) {
+    left_at[eight] = first_term * LEFT_STRIDE + (lane_row ^ TURNED(first_term + 8 * eight));
+    right_at[eight] = first_term * RIGHT_STRIDE + (lane_column ^ TURNED(first_term + 8 * eight));
+  }
   LEFT_TYPE left_loaded[LEFT_TURNS];
   RIGHT_TYPE right_loaded[RIGHT_TURNS];
 
@@ -145,13 +156,13 @@ void PRODUCT(int group) {
     if (term_0 < DEPTH) {
       LOAD(term_0)
     }
-    [[unroll]] for (int term = 0; term < TILE_DEPTH / SLICES; term++) {
+    [[unroll]] for (int term = 0; term < kTerms; term++) {
       vec4 left[THREAD_ROWS / 4];
       vec4 right[THREAD_COLUMNS / 4];
       [[unroll]] for (int r = 0; r < THREAD_ROWS / 4; r++) left[r] =
-          tile_left[term * LEFT_STRIDE + r * LANE_ROWS + left_at];
+          tile_left[term * LEFT_STRIDE + r * LANE_ROWS + left_at[term / 8 % 2]];
       [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++) right[c] =
-          tile_right[term * RIGHT_STRIDE + c * LANE_COLUMNS + right_at];
+          tile_right[term * RIGHT_STRIDE + c * LANE_COLUMNS + right_at[term / 8 % 2]];
       [[unroll]] for (int r = 0; r < THREAD_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)
           sums[r][c] += left[r / 4][r % 4] * right[c];
     }

@@ -261,6 +261,7 @@ TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
   options.region_shared_bytes = 49152;
   options.most_invocations = 1024;
   EXPECT_GT(product_stretches({1, 384, 1152, 8192}, options, Stretched::tiles), 1);
+  EXPECT_EQ(product_stretches(gradient, options, Stretched::tiles), 32);  // parts too
   options.fill_groups = 1;
   EXPECT_EQ(product_stretches(gradient, options, Stretched::tiles), 1);
 }
