@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 
@@ -19,5 +20,10 @@ GraphNode constant_node(const std::vector<float>& elements, const Shape& shape, 
 
 // The same, rounded to float16.
 GraphNode narrow_constant(const std::vector<float>& elements, const Shape& shape, const NodeRef& source);
+
+// Operands that kernels would arrange in each run, such as the weights of a convolution in the order of its
+// terms, become constants where they are views of constants. Call once tasks are in order: their positions
+// change. Memory stays the same if no task reads a constant in its old order.
+void arrange_constants(Graph& graph, Schedule& schedule);
 
 }  // namespace imprint::graph
