@@ -381,8 +381,8 @@ std::optional<ProductTile> shared_tile_of_older_dialect(const std::vector<Produc
   return shared;
 }
 
-// Of equal products of places by channels, such as query, key and value: the tile that suits all of their
-// workgroups. The one that suits each alone has more of them than units. An encoder of 12 layers takes 738
+// The tile that suits all workgroups of equal products of places by channels, such as query, key and value.
+// The one that suits a product alone has more workgroups than units. An encoder of 12 layers takes 738
 // instead of 767 us on an H200.
 std::optional<ProductTile> shared_tile_of_places(const std::vector<ProductShape>& shapes,
                                                  const FusionOptions& options) {
