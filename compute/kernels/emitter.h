@@ -184,6 +184,10 @@ class Emitter {
   int crossing_axis() const;
   void wide_map_body(int workgroup_size);
   void crossing_map_body(int axis, int workgroup_size);
+  std::int64_t neighbouring_places();
+  int last_axis() const;
+  bool folds_only_windows();
+  void neighbours_map_body(std::int64_t places, int workgroup_size);
 
   // A fold over k = first, first + step, ...: declares accumulators, writes the loop, and returns the
   // accumulators' names.

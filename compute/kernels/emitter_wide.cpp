@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "compute/graph/schedule/cost.h"
 #include "compute/kernels/elementwise_glsl.h"
@@ -225,6 +227,8 @@ int Emitter::crossing_axis() const {
 void Emitter::wide_map_body(int workgroup_size) {
   if (const int axis = crossing_axis(); axis >= 0 && uniform_folds().empty())
     return crossing_map_body(axis, workgroup_size);
+  if (const std::int64_t places = neighbouring_places(); places > 1)
+    return neighbours_map_body(places, workgroup_size);
   const std::int64_t count = task_.element_count, rest = count % kWide;
   group_count_ = (count / kWide + (rest > 0) + workgroup_size - 1) / workgroup_size;
   IndexExpression i("i", kWide);
@@ -278,6 +282,82 @@ void Emitter::crossing_map_body(int axis, int workgroup_size) {
     index.linear = linear_of(index, shape);
     members_.clear();
     evaluate_members(index);
+  }
+}
+
+// The last axis of several elements; -1: none.
+int Emitter::last_axis() const {
+  const Shape& shape = graph_[task_.members.front()].shape;
+  int last = shape.rank() - 1;
+  while (last >= 0 && shape[last] == 1) --last;
+  return last;
+}
+
+// How many neighbours along the axis before the last one, such as places of a row of an image whose channels
+// are last, an invocation computes: their windows overlap, and read the same weights.
+std::int64_t Emitter::neighbouring_places() {
+  constexpr std::int64_t kLeastInvocations = 1 << 16;  // that are left
+  const Shape& shape = graph_[task_.members.front()].shape;
+  const int last = last_axis();
+  if (last < 1 || shape[last] % kWide != 0 || !schedule_.extents.empty() || !uniform_folds().empty())
+    return 1;
+  for (const NodeIndex member : task_.members)
+    if (!(graph_[member].shape == shape)) return 1;
+  for (const Store& store : task_.stores)
+    if (store.row_indices >= 0 || graph_[store.node].dtype != DType::float16) return 1;
+  if (!folds_only_windows()) return 1;
+  for (const std::int64_t places : {4, 2})
+    if (shape[last - 1] % places == 0 && task_.element_count / (kWide * places) >= kLeastInvocations)
+      return places;
+  return 1;
+}
+
+// Whether the task folds windows, few terms each, and nothing else.
+bool Emitter::folds_only_windows() {
+  std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end());
+  std::set<NodeIndex> seen(stack.begin(), stack.end());
+  bool found = false;
+  while (!stack.empty()) {
+    const NodeIndex node = stack.back();
+    stack.pop_back();
+    if (fold_length(graph_, node) > 1 && !writes_terms_out(node)) return false;
+    found = found || fold_length(graph_, node) > 1;
+    for (NodeIndex input : graph_[node].inputs)
+      if (!schedule_.materialized[at(input)] && seen.insert(input).second) stack.push_back(input);
+  }
+  return found;
+}
+
+// All are computed before any is stored: memory may be the same, so that drivers would not load what comes
+// later before a store.
+void Emitter::neighbours_map_body(std::int64_t places, int workgroup_size) {
+  const Shape& shape = graph_[task_.members.front()].shape;
+  const int last = last_axis(), along = last - 1;
+  const std::int64_t invocations = task_.element_count / (kWide * places);
+  group_count_ = (invocations + workgroup_size - 1) / workgroup_size;
+  line("int lane = int(gl_LocalInvocationID.x);");
+  line(text("int i = group * ", workgroup_size, " + lane;"));
+  line(text("if (i >= ", invocations, ") return;"));
+  Shape firsts = shape;
+  firsts[last] /= kWide;
+  firsts[along] /= places;
+  std::vector<IndexExpression> axes = delinearize(IndexExpression(std::string("i")), firsts);
+  axes[at(last)] = bind(axes[at(last)] * kWide);
+  axes[at(last)].lane = 1;
+  axes[at(along)] = bind(axes[at(along)] * places);
+  std::vector<std::unordered_map<NodeIndex, std::string>> members;
+  std::vector<IndexExpression> elements;
+  for (std::int64_t place = 0; place < places; ++place) {
+    ElementIndex index{std::nullopt, axes};
+    index.axes[at(along)] = axes[at(along)] + place;
+    members_.clear();
+    compute_members(index);  // by its axes: neighbours then share what depends on other axes
+    members.push_back(std::exchange(members_, {}));
+    elements.push_back(linear_of(index, shape));
+  }
+  for (std::size_t place = 0; place < elements.size(); ++place) {
+    members_ = members[place];
+    store_members(elements[place]);
   }
 }
 

@@ -293,6 +293,26 @@ TEST(ChannelsLast, KernelsAreFusedAndReadEightAtATime) {
   EXPECT_LE(schedule.tasks.size(), 6u);  // and the image as float16, and the result in the caller's order
 }
 
+// A block whose shortcut is a convolution too: one of both results is stored, as float16.
+TEST(ChannelsLast, ShortcutsAreStoredAsFloat16) {
+  const Tensor x = image(2, 8, 12);
+  const auto conv = [](const Tensor& image, std::int64_t out, std::int64_t kernel, int seed) {
+    return convolution(image, kernel_of({out, image.extent(1), kernel, kernel}, seed),
+                       kernel_of({out}, seed + 1), {.padding = kernel / 2});
+  };
+  const Tensor a = relu(conv(x, 16, 3, 1));
+  const Tensor block = relu(conv(relu(conv(a, 16, 3, 3)), 32, 1, 5) + conv(a, 32, 1, 7));
+  const Tensor y = conv(block, 16, 3, 9);
+  expect_same_image(y, image_waves(x.shape().element_count(), 1, 5), 1e-2);
+  ImagePlan plan = image_plan(y);
+  const Schedule schedule = fuse(plan.graph, plan.request, image_options(true)).value();
+  int wide = 0;
+  for (const Task& task : schedule.tasks)
+    for (const Store& store : task.stores)
+      wide += store.place.kind == PlaceKind::temporary && plan.graph[store.node].dtype == DType::float32;
+  EXPECT_LE(wide, 1);  // the last product's, which the output has in another order
+}
+
 TEST(ChannelsLast, ConstantsAreRoundedOnce) {
   const Tensor w = kernel_of({6, 4, 3, 3}, 2);
   const Tensor turned = reshape(permute(w, {0, 2, 3, 1}), {6, 36});

@@ -299,6 +299,36 @@ TEST(Product, FewPlacesByChannelsAreCutIntoWholeTurns) {
   }
 }
 
+// Query, key and value share a dispatch: their tile suits the workgroups of all three.
+TEST(Product, EqualPlacesByChannelsShareATileThatSuitsAll) {
+  const auto tiles = [](int count) {
+    const Tensor x = input("x", {2048, 256}) * 2.0f;
+    std::vector<Tensor> outputs;
+    for (int i = 0; i < count; ++i)
+      outputs.push_back(matmul(x, input("w" + std::to_string(i), {256, 256})) + 1.0f);
+    Graph graph = build_graph(outputs).value();
+    FusionRequest request;
+    for (NodeIndex n = 0; n < graph.size(); ++n)
+      if (graph[n].op == Op::input) request.inputs.push_back(n);
+    for (NodeIndex root : graph.roots) request.outputs.push_back({root});
+    FusionOptions options;
+    options.matrix_units = options.narrow_products = options.channels_last = options.half_values = true;
+    options.regions = false;
+    options.region_shared_bytes = 49152;
+    options.most_invocations = 1024;
+    std::vector<ProductTile> found;
+    for (const Task& task : fuse(graph, request, options).value().tasks)
+      if (task.kind == TaskKind::product) found.push_back(task.tile);
+    return found;
+  };
+  const std::vector<ProductTile> one = tiles(1), three = tiles(3);
+  ASSERT_EQ(one.size(), 1u);
+  ASSERT_EQ(three.size(), 3u);
+  EXPECT_LT(one[0].rows * one[0].columns, three[0].rows * three[0].columns);
+  EXPECT_EQ(three[1], three[0]);
+  EXPECT_EQ(three[2], three[0]);
+}
+
 TEST(Product, StretchesAreWholeVectorsAndLeaveFewTerms) {
   for (const std::int64_t terms : {4096, 4099, 1030, 16384, 130})
     for (std::int64_t stretches = 2; terms / stretches >= 64; stretches *= 2) {
@@ -385,6 +415,31 @@ TEST(NarrowProducts, SumsOfRoundedValuesReadTheCopy) {
   };
   EXPECT_EQ(rounded_sums(false), 1);
   EXPECT_EQ(rounded_sums(true), 0);
+}
+
+// A convolution's constant weights are arranged when the program is planned, not by a kernel in each run.
+TEST(Product, ConstantWeightsAreArrangedOnce) {
+  const auto plan = [](const Tensor& weights) {
+    const Tensor y = convolution(input("x", {8, 64, 28, 28}), weights, Tensor(), {.padding = 1});
+    Graph graph = build_graph(std::span(&y, 1)).value();
+    FusionRequest request;
+    for (NodeIndex n = 0; n < graph.size(); ++n)
+      if (graph[n].op == Op::input) request.inputs.push_back(n);
+    request.outputs = {{graph.roots[0]}};
+    FusionOptions options;
+    options.pads_inside = true;
+    const Schedule schedule = fuse(graph, request, options).value();
+    std::int64_t constants = 0;
+    for (const GraphNode& node : graph.nodes)
+      if (node.op == Op::constant) constants += node.element_count();
+    return std::pair(schedule.tasks.size(), constants);
+  };
+  const Shape shape{72, 64, 3, 3};  // many channels: by patches
+  std::vector<float> elements;
+  for (std::int64_t i = 0; i < shape.element_count(); ++i) elements.push_back(static_cast<float>(i % 97));
+  const auto [tasks, constants] = plan(Tensor::from(elements, shape));
+  EXPECT_EQ(tasks, plan(input("w", shape)).first - 1);
+  EXPECT_EQ(constants, shape.element_count());  // not in both orders
 }
 
 // Query, key and value of one product are rounded together, as the product stores them.

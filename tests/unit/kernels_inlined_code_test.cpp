@@ -162,5 +162,23 @@ TEST(WindowsTest, OfFewTermsNeedNoLoopOnAGpu) {
   EXPECT_NE(kernels_of({max_pool(input("x", {1, 4, 9, 9}), {.size = 7})}).find("for ("), std::string::npos);
 }
 
+// Four places of a row read 18 pixels and nine weights, where one by one they would read 36 and 36.
+TEST(WindowsTest, NeighboursShareWhatTheyReadOnAGpu) {
+  const Tensor x = window(window(input("x", {8, 66, 66, 32}, DType::float16), 1, 3), 2, 3);
+  const Tensor weights = permute(input("w", {3, 3, 32}), {2, 0, 1});
+  const Tensor sums = cast(sum(cast(x, DType::float32) * weights, {4, 5}), DType::float16);
+  DispatchLimits limits;
+  limits.storage_16bit = true;
+  const std::string text = kernels_of({sums}, limits);
+  const auto count = [&](const std::string& part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("= vec4(b0d["), 18) << text;
+  EXPECT_EQ(count("= b0q["), 9) << text;
+  EXPECT_EQ(count("] = imp_four_halves("), 4) << text;
+}
+
 }  // namespace
 }  // namespace imprint

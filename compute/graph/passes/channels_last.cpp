@@ -7,6 +7,7 @@
 
 #include "compute/base/number_format.h"
 #include "compute/graph/passes/narrow_constants.h"
+#include "compute/graph/passes/reshape_groups.h"
 #include "compute/graph/schedule/cost.h"
 
 namespace imprint::graph {
@@ -36,37 +37,6 @@ struct Arranged {
   NodeIndex plain = -1;  // in the axes' own order, once asked for
 };
 
-// Axes of a reshape's source that become axes of its result, together.
-struct AxisGroup {
-  std::vector<int> from, to;
-};
-
-// Nothing if the elements do not correspond in groups.
-std::vector<AxisGroup> reshape_groups(const Shape& from, const Shape& to) {
-  std::vector<AxisGroup> groups;
-  int f = 0, t = 0;
-  while (f < from.rank() && t < to.rank()) {
-    AxisGroup group{{f}, {t}};
-    std::int64_t f_count = from[f++], t_count = to[t++];
-    while (f_count != t_count) {
-      const bool more_from = f_count < t_count;
-      if (more_from ? f == from.rank() : t == to.rank()) return {};
-      if (more_from) {
-        f_count *= from[f];
-        group.from.push_back(f++);
-      } else {
-        t_count *= to[t];
-        group.to.push_back(t++);
-      }
-    }
-    groups.push_back(std::move(group));
-  }
-  if (groups.empty()) return {};
-  while (f < from.rank()) groups.back().from.push_back(f++);
-  while (t < to.rank()) groups.back().to.push_back(t++);
-  return groups;
-}
-
 class Arranger {
  public:
   Arranger(Graph& graph, FusionRequest& request, const FusionOptions& options)
@@ -82,6 +52,7 @@ class Arranger {
     const std::int64_t found = std::ranges::count(chosen_, 1);
     if (found == 0) return 0;
     find_halves();
+    if (half_values_) find_joined();
     for (NodeIndex i = 0; i < graph_.size(); ++i) arrange(i);
     std::vector<NodeIndex> new_index(graph_.nodes.size(), -1);
     for (NodeIndex root : graph_.roots) new_index[at(root)] = plain(root);
@@ -165,6 +136,44 @@ class Arranger {
       rounds_[at(i)] = feeds[at(i)] && node.dtype == DType::float32 && !passes_elements(node) &&
                        node.op != Op::constant && node.op != Op::full;
     }
+  }
+
+  // With half_values: of two convolutions whose results are joined, such as a shortcut's and the last one of
+  // its block, one stores its result, rounded, and the other's kernel reads it. That is the one that waits
+  // for fewer convolutions.
+  void find_joined() {
+    std::vector<std::int32_t> depth(graph_.nodes.size(), 0);
+    joined_.assign(graph_.nodes.size(), 0);
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      const GraphNode& node = graph_[i];
+      for (NodeIndex input : node.inputs) depth[at(i)] = std::max(depth[at(i)], depth[at(input)]);
+      depth[at(i)] += chosen_[at(i)];
+      if (node.kind() != OpKind::elementwise || node.inputs.size() != 2) continue;
+      const NodeIndex first = product_behind(node.inputs[0]), second = product_behind(node.inputs[1]);
+      if (first < 0 || second < 0 || first == second) continue;
+      NodeIndex stored = node.inputs[depth[at(second)] < depth[at(first)] ? 1 : 0];
+      while (passes_elements(graph_[stored])) stored = graph_[stored].inputs[0];
+      rounds_[at(stored)] = joined_[at(stored)] = 1;
+    }
+  }
+
+  // The convolution whose result the value is computed from in its kernel, one element from one; -1: none.
+  NodeIndex product_behind(NodeIndex value) const {
+    while (value >= 0 && !chosen_[at(value)]) {
+      const GraphNode& node = graph_[value];
+      const bool passes = node.op == Op::reshape || node.op == Op::permute;
+      if (rounds_[at(value)] || (!passes && node.kind() != OpKind::elementwise)) return -1;
+      NodeIndex source = -1;
+      for (NodeIndex input : node.inputs) {
+        if (graph_[graph_.without_views(input)].kind() == OpKind::leaf ||
+            graph_[graph_.without_views(input)].op == Op::full)
+          continue;
+        if (source >= 0) return -1;
+        source = input;
+      }
+      value = source;
+    }
+    return value;
   }
 
   // ---- nodes of the new graph ----
@@ -285,6 +294,7 @@ class Arranger {
       value.full = index = permuted(index, value.order);
     }
     value.half = cast(index, DType::float16);
+    nodes_[at(value.half)].stays_tiled = !joined_.empty() && joined_[at(old)] != 0;  // has memory
     const bool is_program_memory = graph_[old].kind() == OpKind::leaf;
     if (half_values_ && !is_program_memory) value.full = value.plain = -1;
   }
@@ -567,6 +577,7 @@ class Arranger {
   const bool half_values_;                     // FusionOptions::half_values; gradients stay float32
   std::vector<Arranged> values_;               // per old node
   std::vector<std::uint8_t> chosen_, rounds_;  // per old node: products to turn; values to round
+  std::vector<std::uint8_t> joined_;           // and those of them that a kernel of its own stores
   std::vector<GraphNode> nodes_;
 };
 

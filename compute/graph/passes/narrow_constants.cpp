@@ -106,4 +106,53 @@ void write_scalars_as_literals(Graph& graph) {
   }
 }
 
+namespace {
+
+// Whether the task only copies elements, which one value keeps for later tasks.
+bool only_arranges(const Graph& graph, const Task& task) {
+  if (task.kind != TaskKind::map || task.members.size() != 1 || task.stores.size() != 1 ||
+      task.stores[0].place.kind != PlaceKind::temporary || task.stores[0].node != task.members[0])
+    return false;
+  const Op op = graph[task.members[0]].op;
+  return op == Op::reshape || op == Op::permute;
+}
+
+}  // namespace
+
+void arrange_constants(Graph& graph, Schedule& schedule) {
+  std::vector<std::int32_t> position(schedule.tasks.size(), -1);
+  std::vector<Task> kept;
+  std::vector<NodeIndex> sources;
+  for (std::size_t t = 0; t < position.size(); ++t) {
+    Task& task = schedule.tasks[t];
+    if (only_arranges(graph, task)) {
+      const NodeIndex node = task.members[0], source = graph.without_views(node);
+      if (const std::optional<std::vector<float>> elements = constant_elements(graph, node)) {
+        graph.nodes[at(node)] = constant_node(*elements, graph[node].shape, graph[source].source);
+        schedule.place[at(node)] = {PlaceKind::constant, node};
+        sources.push_back(source);
+        continue;
+      }
+    }
+    position[t] = static_cast<std::int32_t>(kept.size());
+    kept.push_back(std::move(task));
+  }
+  for (Task& task : kept) {
+    for (std::int32_t& before : task.after) before = position[at(before)];
+    std::erase(task.after, -1);
+  }
+  schedule.tasks = std::move(kept);
+  const auto is_read = [&](NodeIndex node) {
+    return std::ranges::any_of(schedule.tasks, [&](const Task& task) {
+      return std::ranges::find(task.reads, node, &Read::node) != task.reads.end();
+    });
+  };
+  for (const NodeIndex source : sources) {
+    GraphNode& node = graph.nodes[at(source)];
+    if (node.op != Op::constant || is_read(source)) continue;
+    node.op = Op::full;  // takes no memory
+    node.floats = {0.0};
+  }
+}
+
 }  // namespace imprint::graph

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 
@@ -23,5 +24,10 @@ GraphNode narrow_constant(const std::vector<float>& elements, const Shape& shape
 
 // Constants of one element are literals of the kernels that read them: such as the bounds of a Clip.
 void write_scalars_as_literals(Graph& graph);
+
+// Operands that kernels would arrange in each run, such as the weights of a convolution in the order of its
+// terms, become constants where they are views of constants. Call once tasks are in order: their positions
+// change. Memory stays the same if no task reads a constant in its old order.
+void arrange_constants(Graph& graph, Schedule& schedule);
 
 }  // namespace imprint::graph

@@ -152,23 +152,27 @@ void Fuser::store_temporaries() {
 // Tasks are in order of level.
 void Fuser::share_tiles() {
   if (options_.product_turn_operations > 0) return;  // a few cores are full with either
-  std::vector<Task*> tasks, on_units;
+  std::vector<Task*> tasks, on_units, of_places;
   std::int32_t level = -1;
   for (Task& task : schedule_.tasks) {
     if (task.level != level) {
       share_tile(std::exchange(tasks, {}));
       share_tile(std::exchange(on_units, {}));
+      share_tile(std::exchange(of_places, {}));
     }
     level = task.level;
     if (task.kind != TaskKind::product) continue;
     if (task.tile.units == MatrixUnits::none)
       tasks.push_back(&task);
+    else if (task.tile.units == MatrixUnits::subgroup && graph_[task.anchor].stays_tiled)
+      of_places.push_back(&task);
     else if (task.tile.units == MatrixUnits::subgroup &&
              suits_older_dialect(graph_, schedule_.materialized, task.anchor, options_))
       on_units.push_back(&task);
   }
   share_tile(tasks);
   share_tile(on_units);
+  share_tile(of_places);
 }
 
 void Fuser::share_tile(const std::vector<Task*>& tasks) {
@@ -184,7 +188,8 @@ void Fuser::share_tile(const std::vector<Task*>& tasks) {
   }
   const bool are_equal =
       std::ranges::all_of(tiles, [&](const ProductTile& tile) { return tile == tiles.front(); });
-  if (tiles.size() < 2 || (are_equal && tiles.front().units != MatrixUnits::none)) return;
+  const bool of_places = !matmuls.empty() && graph_[matmuls.front()].stays_tiled;
+  if (tiles.size() < 2 || (are_equal && tiles.front().units != MatrixUnits::none && !of_places)) return;
   const std::optional<ProductTile> shared =
       choose_shared_tile(graph_, schedule_.materialized, matmuls, tiles, options_);
   if (!shared) return;

@@ -85,7 +85,7 @@ bool suits_older_dialect(const Graph& graph, const std::vector<std::uint8_t>& ma
 
 // Returns the tile with which all these products, in one dispatch, finish soonest. Returns nothing if
 // separate dispatches with their own tiles finish sooner. matmuls: their nodes, parallel to `tiles`; none on
-// matrix units, or all, and each suits the older dialect.
+// matrix units, or all, and each suits the older dialect, or all are places by channels.
 std::optional<ProductTile> choose_shared_tile(const Graph& graph,
                                               const std::vector<std::uint8_t>& materialized,
                                               const std::vector<NodeIndex>& matmuls,
