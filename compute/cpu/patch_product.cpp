@@ -157,7 +157,8 @@ void PatchOperand::compute(const float* image, Parts rows, Parts columns, float*
                       .b_column = 1,
                       .c_row = layout.pitch,
                       .scratch = scratch,
-                      .a_tile = tile_rows_ * form_.channels});
+                      .a_tile = tile_rows_ * form_.channels,
+                      .fuses = true});
     for (std::int64_t i = 0; i < count; ++i)
       for (std::int64_t row = patch_rows.begin; row < patch_rows.end; ++row) {
         float* const to = c + (begin - rows.begin + i) * c_row + 2 * row * form_.width - columns.begin;
