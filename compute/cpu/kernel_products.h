@@ -228,6 +228,8 @@ inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels,
     for (int i = 0; i < count; to += panels[i++].columns)
       if (panels[i].columns <= kHalf)
         tile<Fused, Rows, 1, kHalf>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+      else if (Vectors > 2 && panels[i].columns > kLanes && panels[i].columns <= 2 * kLanes)
+        tile<Fused, Rows, 2>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else if (Vectors > 1 && panels[i].columns <= kLanes)
         tile<Fused, Rows, 1>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else
@@ -243,7 +245,8 @@ inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels,
 // Width of the next panel. A few columns beyond one vector are a panel of their own, half as wide.
 template <int Vectors>
 inline std::int64_t panel_width(std::int64_t left) {
-  if (left > kLanes + (kHalf < kLanes ? kHalf : 0)) return Vectors * kLanes;
+  if (Vectors > 2 && left > 2 * kLanes) return Vectors * kLanes;
+  if (left > kLanes + (kHalf < kLanes ? kHalf : 0)) return (Vectors > 2 ? 2 : Vectors) * kLanes;
   return left > kHalf ? kLanes : kHalf;
 }
 
@@ -297,12 +300,16 @@ inline void one_row(const Matmul& m) {
     blocks<Fused, 1>(rest);
 }
 
+// AVX-512 has registers for tiles of three vectors, which need fewer loads for each multiply-add.
 template <bool Fused>
 inline void product_of(const Matmul& m) {
+  constexpr bool kIsWide = Fused && kLanes == 16;
   if (m.rows == 1)
     one_row<Fused>(m);
   else if (m.columns <= kLanes)
     blocks<Fused, 1>(m);
+  else if (kIsWide && m.columns > 2 * kLanes && m.b_panel == 0)
+    blocks<Fused, kIsWide ? 3 : 2>(m);
   else
     blocks<Fused, 2>(m);
 }
