@@ -54,6 +54,21 @@ void store_block(const ChainStore& store, const KernelSet& kernels, const Memory
             });
 }
 
+// add_numbers and the store of its result at once.
+void store_sums(const Instruction& add, const ChainStore& store, const KernelSet& kernels,
+                const Memory& memory, std::int64_t begin, std::int64_t length, const float* x) {
+  const auto* const numbers = memory.data<const float>(add.from, add.offset);
+  float* const to = memory.data<float>(store.buffer, store.offset);
+  each_run(add.loops, {begin, begin + length}, [&](const auto& offsets, std::int64_t count, const auto&) {
+    const float number = numbers[offsets[0]];
+    each_run(*store.loops, {begin, begin + count}, [&](const auto& row, std::int64_t columns, const auto&) {
+      kernels.add_number(x, number, add.after, to + row[0], columns);
+      x += columns;
+    });
+    begin += count;
+  });
+}
+
 void draw(const Instruction& instruction, const std::int32_t* words, std::int64_t begin, std::int64_t length,
           void* to) {
   const auto bits = [&](int word) { return static_cast<std::uint32_t>(words[word]); };
@@ -150,9 +165,29 @@ void Chain::compute(const Memory& memory, std::int64_t begin, std::int64_t lengt
 
 std::int64_t Chain::work() const { return count * static_cast<std::int64_t>(block.size() + stores.size()); }
 
+// The last instruction, if it is a sum that only a store of long rows reads.
+const Instruction* Chain::stored_sum() const {
+  constexpr std::int64_t kLongRow = 28;
+  if (stores.size() != 1 || !stores[0].loops || block.empty()) return nullptr;
+  const Instruction& last = block.back();
+  const Loops<1>& rows = *stores[0].loops;
+  const std::size_t inner = at(rows.depth) - 1;
+  const bool is_long = rows.strides[0][inner] == 1 && rows.extents[inner] >= kLongRow;
+  return is_long && last.kind == Instruction::Kind::add_numbers && last.result == stores[0].result ? &last
+                                                                                                   : nullptr;
+}
+
 void Chain::run(const Memory& memory, Parts elements) const {
+  const Instruction* const sum = stored_sum();
   for (std::int64_t begin = elements.begin; begin < elements.end; begin += kBlock) {
     const std::int64_t length = std::min(kBlock, elements.end - begin);
+    if (sum) {
+      for (const Instruction& instruction : block)
+        if (&instruction != sum) execute(*this, instruction, memory, begin, length);
+      store_sums(*sum, stores[0], *kernels, memory, begin, length,
+                 static_cast<const float*>(find(memory, sum->operands[0], begin)));
+      continue;
+    }
     compute(memory, begin, length);
     for (const ChainStore& store : stores)
       store_block(store, *kernels, memory, static_cast<const Word*>(find(memory, store.result, begin)), begin,

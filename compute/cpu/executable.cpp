@@ -22,14 +22,20 @@ FusionOptions fusion_options(bool fuse) {
 Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, const Schedule& schedule,
                                                         std::uint64_t memory_limit,
                                                         std::shared_ptr<ThreadPool> pool) {
-  auto executable = std::make_unique<Executable>();
-  if (pool && pool->threads() > 1) executable->pool_ = std::move(pool);
-  for (const RunExtent& extent : schedule.extents) {
-    executable->extent_inputs_.push_back(extent.input);
-    executable->extent_values_.push_back(extent.bound);
-  }
-  IMPRINT_CHECK(Lowering(graph, schedule, *executable).run(memory_limit));
-  return executable;
+  const auto lower = [&](bool few_copies) -> Result<std::unique_ptr<Executable>> {
+    auto executable = std::make_unique<Executable>();
+    if (pool && pool->threads() > 1) executable->pool_ = pool;
+    for (const RunExtent& extent : schedule.extents) {
+      executable->extent_inputs_.push_back(extent.input);
+      executable->extent_values_.push_back(extent.bound);
+    }
+    IMPRINT_CHECK(Lowering(graph, schedule, *executable, few_copies).run(memory_limit));
+    return executable;
+  };
+  auto made = lower(false);
+  // Copies of constants only save time.
+  if (!made && made.error().code == ErrorCode::out_of_device_memory) made = lower(true);
+  return made;
 }
 
 void Executable::bind(const Bindings& bindings) {

@@ -1,7 +1,8 @@
 #pragma once
 // A schedule compiled for the CPU. Its kernels run as steps over memory, in order, each on the calling thread
-// or divided among a pool's. Equal inputs and variables give equal bits on every CPU of one architecture
-// (kernels.h), for any number of threads.
+// or divided among a pool's. Equal inputs and variables give equal bits on every CPU of one architecture, for
+// any number of threads. Products with constants differ within rounding where a CPU has no fused
+// multiply-adds.
 
 #include <cstddef>
 #include <cstdint>

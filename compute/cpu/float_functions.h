@@ -29,12 +29,14 @@ inline float smaller(float a, float b) { return a <= b || a != a ? a : b; }
 // A NaN in a gives b.
 inline float at_most(float a, float b) { return a < b ? a : b; }
 
+// A NaN in a gives b.
+inline float at_least(float a, float b) { return a > b ? a : b; }
+
 // 2^n for -126 <= n <= 127, n integral.
 inline float power_of_two(float n) { return float_of((static_cast<std::int32_t>(n) + 127) << 23); }
 
-// e^x for -104 <= x <= 89; no NaN.
-inline float bounded_exp(float x) {
-  const float n = nearest(x * 1.44269504f);
+// e^x / 2^n, where n is nearest to x / log(2).
+inline float exp_fraction(float x, float n) {
   const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
@@ -42,8 +44,20 @@ inline float bounded_exp(float x) {
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
+  return p * r * r + r + 1.0f;
+}
+
+// e^x for -104 <= x <= 89; no NaN.
+inline float bounded_exp(float x) {
+  const float n = nearest(x * 1.44269504f);
   const float half = nearest(n * 0.5f);  // in two steps, so that subnormal and overflowing results are right
-  return (p * r * r + r + 1.0f) * power_of_two(half) * power_of_two(n - half);
+  return exp_fraction(x, n) * power_of_two(half) * power_of_two(n - half);
+}
+
+// The same bits for -87 <= x <= 88.
+inline float normal_exp(float x) {
+  const float n = nearest(x * 1.44269504f);
+  return exp_fraction(x, n) * power_of_two(n);
 }
 
 inline float exp_of(float x) {
@@ -96,7 +110,7 @@ inline float tanh_of(float x) {
   const float near =
       x * (1.0f + s * (-0.333333333f +
                        s * (0.133333333f + s * (-0.0539682540f + s * (0.0218694885f - s * 0.00886323553f)))));
-  const float t = bounded_exp(-2.0f * at_most(a, 15.0f));
+  const float t = normal_exp(-2.0f * at_most(a, 15.0f));
   return a >= 0.3f ? copy_sign((1.0f - t) / (1.0f + t), x) : near;
 }
 
@@ -148,14 +162,16 @@ inline float erf_of(float x) {
   const float t = 1.0f / (1.0f + 0.5f * a);
   const float rest =
       t *
-      exp_of(-a * a - 1.26551223f +
-             t * (1.00002368f +
-                  t * (0.37409196f +
-                       t * (0.09678418f +
-                            t * (-0.18628806f +
-                                 t * (0.27886807f +
-                                      t * (-1.13520398f +
-                                           t * (1.48851587f + t * (-0.82215223f + t * 0.17087277f)))))))));
+      normal_exp(at_least(
+          -a * a - 1.26551223f +
+              t * (1.00002368f +
+                   t * (0.37409196f +
+                        t * (0.09678418f +
+                             t * (-0.18628806f +
+                                  t * (0.27886807f +
+                                       t * (-1.13520398f +
+                                            t * (1.48851587f + t * (-0.82215223f + t * 0.17087277f)))))))),
+          -87.0f));
   return a < 1.0f ? near : copy_sign(1.0f - rest, x);
 }
 

@@ -10,7 +10,7 @@ const KernelSet& kernels() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
     return kAvx512Kernels;
-  return __builtin_cpu_supports("avx2") ? kAvx2Kernels : kBaselineKernels;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? kAvx2Kernels : kBaselineKernels;
 #else
   return kBaselineKernels;
 #endif

@@ -5,6 +5,10 @@
 #include "compute/cpu/float_functions.h"
 #include "compute/cpu/kernels.h"
 
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
+
 namespace imprint::cpu {
 namespace {
 
@@ -258,6 +262,31 @@ struct Some {
   typedef float Type __attribute__((vector_size(N * 4)));
 };
 
+// Whether this set has fused multiply-adds: a * b + c, rounded once.
+#ifdef __FMA__
+constexpr bool kFuses = true;
+inline Some<4>::Type fused_add(Some<4>::Type a, Some<4>::Type b, Some<4>::Type c) {
+  return _mm_fmadd_ps(a, b, c);
+}
+inline Some<8>::Type fused_add(Some<8>::Type a, Some<8>::Type b, Some<8>::Type c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+#ifdef __AVX512F__
+inline Some<16>::Type fused_add(Some<16>::Type a, Some<16>::Type b, Some<16>::Type c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+#endif
+#else
+constexpr bool kFuses = false;
+#endif
+template <bool Fused, class Vector>
+inline Vector add_product(Vector a, Vector b, Vector c) {
+#ifdef __FMA__
+  if constexpr (Fused) return fused_add(a, b, c);
+#endif
+  return a * b + c;
+}
+
 template <int N>
 inline void copy_vector(const Bits* from, Bits* to) {
   typename Some<N>::Type value;
@@ -357,7 +386,7 @@ namespace {
 
 enum class FoldKind { sum, weighted, largest };
 
-template <FoldKind Kind, int Vectors>
+template <FoldKind Kind, bool Fused, int Vectors>
 inline void window_lanes(const WindowFold& w, std::int64_t i) {
   Lanes folded[Vectors];
   for (int v = 0; v < Vectors; ++v) folded[v] = Lanes{};
@@ -370,7 +399,7 @@ inline void window_lanes(const WindowFold& w, std::int64_t i) {
     for (int v = 0; v < Vectors; ++v) {
       const Lanes x = load(from + v * kLanes);
       if (Kind == FoldKind::weighted)
-        folded[v] += x * factor;
+        folded[v] = add_product<Fused>(x, factor, folded[v]);
       else if (Kind == FoldKind::sum)
         folded[v] += x;
       else
@@ -380,20 +409,20 @@ inline void window_lanes(const WindowFold& w, std::int64_t i) {
   for (int v = 0; v < Vectors; ++v) store(w.result + i + v * kLanes, folded[v]);
 }
 
-template <FoldKind Kind>
+template <FoldKind Kind, bool Fused = false>
 inline void fold_windows_of(const WindowFold& w) {
   constexpr std::int64_t kWide = 4 * kLanes;
   std::int64_t i = 0;
-  for (; i + kWide <= w.count; i += kWide) window_lanes<Kind, 4>(w, i);
-  for (; i + kLanes <= w.count; i += kLanes) window_lanes<Kind, 1>(w, i);
+  for (; i + kWide <= w.count; i += kWide) window_lanes<Kind, Fused, 4>(w, i);
+  for (; i + kLanes <= w.count; i += kLanes) window_lanes<Kind, Fused, 1>(w, i);
   if (i == w.count) return;
-  if (w.count >= kLanes) return window_lanes<Kind, 1>(w, w.count - kLanes);  // some of them again
+  if (w.count >= kLanes) return window_lanes<Kind, Fused, 1>(w, w.count - kLanes);  // some of them again
   for (; i < w.count; ++i) {
     float folded = Kind == FoldKind::largest ? -kInfinity : 0.0f;
     for (std::int64_t t = 0; t < w.terms; ++t) {
       const float x = w.elements[w.offsets[t] + i];
       if (Kind == FoldKind::weighted)
-        folded += x * w.factors[t];
+        folded = Fused ? __builtin_fmaf(x, w.factors[t], folded) : folded + x * w.factors[t];
       else
         folded = Kind == FoldKind::sum ? folded + x : larger(folded, x);
     }
@@ -401,13 +430,21 @@ inline void fold_windows_of(const WindowFold& w) {
   }
 }
 
+template <FoldKind Kind, bool Fused = false>
+inline void fold_rows_of(WindowFold w) {
+  for (std::int64_t row = 0; row < w.rows; ++row, w.elements += w.row, w.result += w.result_row)
+    fold_windows_of<Kind, Fused>(w);
+}
+
 void fold_windows(const WindowFold& w) {
   if (w.largest)
-    fold_windows_of<FoldKind::largest>(w);
+    fold_rows_of<FoldKind::largest>(w);
+  else if (w.factors && kFuses && w.fuses)
+    fold_rows_of<FoldKind::weighted, kFuses>(w);
   else if (w.factors)
-    fold_windows_of<FoldKind::weighted>(w);
+    fold_rows_of<FoldKind::weighted>(w);
   else
-    fold_windows_of<FoldKind::sum>(w);
+    fold_rows_of<FoldKind::sum>(w);
 }
 
 }  // namespace
@@ -419,8 +456,9 @@ namespace imprint::cpu {
 
 extern const KernelSet IMPRINT_KERNEL_SET;
 static_assert(24 % kTileRows == 0);
-const KernelSet IMPRINT_KERNEL_SET = {
-    kSetName,   find_elementwise, find_fold_run, find_product, kTileRows,     2 * kLanes,   find_relu,
-    add_number, copy_run,         copy_all_rows, fold_windows, kWholeKernels, read_patches, write_places};
+const KernelSet IMPRINT_KERNEL_SET = {kSetName,      kFuses,       find_elementwise, find_fold_run,
+                                      find_product,  kTileRows,    2 * kLanes,       find_relu,
+                                      add_number,    copy_run,     copy_all_rows,    fold_windows,
+                                      kWholeKernels, read_patches, write_places};
 
 }  // namespace imprint::cpu

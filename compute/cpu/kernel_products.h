@@ -41,8 +41,15 @@ struct Panel {
   std::int64_t columns;  // of the panel inside c
 };
 
+// sum + *factor times each lane.
+template <bool Fused, class Vector>
+inline Vector add_scaled(Vector sum, const float* factor, Vector row) {
+  if constexpr (Fused) return add_product<true>(*factor - Vector{}, row, sum);
+  return sum + scaled(factor, row);
+}
+
 // Rows x (Vectors * Lane) outputs in registers, which arrays are only when their loops are unrolled.
-template <int Rows, int Vectors, int Lane = kLanes>
+template <bool Fused, int Rows, int Vectors, int Lane = kLanes>
 inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const Panel& panel, float* c,
                  std::int64_t c_row, bool first) {
   typedef typename Some<Lane>::Type Vector;
@@ -54,7 +61,7 @@ inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const
     Vector row[Vectors];
     IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) row[v] = load<Vector>(b + v * Lane);
     IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v)
-        sums[r][v] += scaled(a + r * a_row + k * a_depth, row[v]);
+        sums[r][v] = add_scaled<Fused>(sums[r][v], a + r * a_row + k * a_depth, row[v]);
   }
   if (panel.columns == Vectors * Lane) {
     IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) {
@@ -210,7 +217,7 @@ inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t depth, std::
 }
 
 // All rows of a times panels of b that stay in the second cache. A tile's rows of a stay in the first.
-template <int Vectors>
+template <bool Fused, int Vectors>
 inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels, int count, float* c,
                            bool first) {
   std::int64_t row = 0;
@@ -220,11 +227,13 @@ inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels,
     float* to = c + row * m.c_row;
     for (int i = 0; i < count; to += panels[i++].columns)
       if (panels[i].columns <= kHalf)
-        tile<Rows, 1, kHalf>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+        tile<Fused, Rows, 1, kHalf>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+      else if (Vectors > 2 && panels[i].columns > kLanes && panels[i].columns <= 2 * kLanes)
+        tile<Fused, Rows, 2>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else if (Vectors > 1 && panels[i].columns <= kLanes)
-        tile<Rows, 1>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+        tile<Fused, Rows, 1>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else
-        tile<Rows, Vectors>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+        tile<Fused, Rows, Vectors>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
     row += Rows;
   };
   while (m.rows - row >= kTileRows) take.template operator()<kTileRows>();
@@ -236,11 +245,12 @@ inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels,
 // Width of the next panel. A few columns beyond one vector are a panel of their own, half as wide.
 template <int Vectors>
 inline std::int64_t panel_width(std::int64_t left) {
-  if (left > kLanes + (kHalf < kLanes ? kHalf : 0)) return Vectors * kLanes;
+  if (Vectors > 2 && left > 2 * kLanes) return Vectors * kLanes;
+  if (left > kLanes + (kHalf < kLanes ? kHalf : 0)) return (Vectors > 2 ? 2 : Vectors) * kLanes;
   return left > kHalf ? kLanes : kHalf;
 }
 
-template <int Vectors>
+template <bool Fused, int Vectors>
 inline void blocks(const Matmul& m) {
   constexpr std::int64_t kWidth = Vectors * kLanes;
   constexpr int kMostPanels = 64;
@@ -262,12 +272,13 @@ inline void blocks(const Matmul& m) {
         width = panel_width<Vectors>(m.columns - n);
         panels[count] = panel_of(m, k, depth, n, width, m.scratch + count * depth * kWidth);
       }
-      rows_of_panels<Vectors>(m, m.a + k * m.a_depth, panels, count, m.c + begin, k == 0);
+      rows_of_panels<Fused, Vectors>(m, m.a + k * m.a_depth, panels, count, m.c + begin, k == 0);
     }
   }
 }
 
 // A single row cannot share b's vectors with another; several partial sums keep the adders busy.
+template <bool Fused>
 inline void one_row(const Matmul& m) {
   constexpr int kVectors = 64 / kLanes < 8 ? 64 / kLanes : 8;
   constexpr std::int64_t kWidth = kVectors * kLanes;
@@ -276,17 +287,31 @@ inline void one_row(const Matmul& m) {
     for (std::int64_t n = 0; n + kWidth <= m.columns; n += kWidth) {
       for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth) {
         const std::int64_t depth = m.depth - k < kMatmulDepth ? m.depth - k : kMatmulDepth;
-        tile<1, kVectors>(m.a + k * m.a_depth, m.a_row, m.a_depth,
-                          panel_of(m, k, depth, n, kWidth, m.scratch), m.c + n, m.c_row, k == 0);
+        tile<Fused, 1, kVectors>(m.a + k * m.a_depth, m.a_row, m.a_depth,
+                                 panel_of(m, k, depth, n, kWidth, m.scratch), m.c + n, m.c_row, k == 0);
       }
       rest.b += kWidth;
       rest.c += kWidth;
       rest.columns -= kWidth;
     }
   if (rest.columns > kLanes)
-    blocks<2>(rest);
+    blocks<Fused, 2>(rest);
   else if (rest.columns > 0)
-    blocks<1>(rest);
+    blocks<Fused, 1>(rest);
+}
+
+// AVX-512 has registers for tiles of three vectors, which need fewer loads for each multiply-add.
+template <bool Fused>
+inline void product_of(const Matmul& m) {
+  constexpr bool kIsWide = Fused && kLanes == 16;
+  if (m.rows == 1)
+    one_row<Fused>(m);
+  else if (m.columns <= kLanes)
+    blocks<Fused, 1>(m);
+  else if (kIsWide && m.columns > 2 * kLanes && m.b_panel == 0)
+    blocks<Fused, kIsWide ? 3 : 2>(m);
+  else
+    blocks<Fused, 2>(m);
 }
 
 void find_product(const Matmul& m) {
@@ -295,12 +320,10 @@ void find_product(const Matmul& m) {
       for (std::int64_t column = 0; column < m.columns; ++column) m.c[row * m.c_row + column] = 0;
     return;
   }
-  if (m.rows == 1)
-    one_row(m);
-  else if (m.columns <= kLanes)
-    blocks<1>(m);
+  if (kFuses && m.fuses)
+    product_of<kFuses>(m);
   else
-    blocks<2>(m);
+    product_of<false>(m);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 #pragma once
 // The CPU's inner loops, over contiguous elements of four bytes (bool as 0 or 1), vectorised by the compiler.
-// One source gives one set per instruction set. All sets give the same bits: no fused multiply-add, Imprint's
-// own functions instead of a library's, and an order of sums that does not depend on the vector width. Only
-// atan2, fmod, remainder and pow call the C library.
+// One source gives one set per instruction set. All sets give the same bits: Imprint's own functions instead
+// of a library's, and an order of sums that does not depend on the vector width. Only atan2, fmod, remainder
+// and pow call the C library. Fused multiply-adds are used where the caller allows them: sets that have them
+// give equal bits there, the others agree within rounding.
 
 #include <cstdint>
 
@@ -39,6 +40,8 @@ struct Matmul {
   const std::int64_t* b_rows = nullptr;
   const std::int64_t* b_runs = nullptr;
   std::int64_t b_run = 0, first_column = 0;
+  // Terms may be added by fused multiply-adds, if the set has them.
+  bool fuses = false;
 };
 inline constexpr std::int64_t kMatmulDepth = 512;
 inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 128;  // half of a small second cache
@@ -81,7 +84,9 @@ struct WindowFold {
   std::int64_t terms = 0;
   float* result = nullptr;
   std::int64_t count = 0;
-  bool largest = false;  // without factors
+  std::int64_t rows = 1, row = 0, result_row = 0;  // of `count` elements, and from one to the next
+  bool largest = false;                            // without factors
+  bool fuses = false;                              // as Matmul::fuses
 };
 
 // Patches of 4 x 4 elements, two columns apart, from four rows of an image (graph/schedule/winograd.h): 16
@@ -116,6 +121,7 @@ struct AfterSum {
 
 struct KernelSet {
   const char* name;  // of the instruction set
+  bool fuses;        // has fused multiply-adds
   // operand: the dtype of the first operand; for where, of the branches. Null: no such kernel.
   Elementwise (*elementwise)(Op op, DType operand, DType result);
   FoldRun (*fold_run)(Op op, DType operand);  // of IMPRINT_FOLD_OPS

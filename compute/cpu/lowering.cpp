@@ -33,11 +33,12 @@ Strided row_of(const Strided& column) {
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph, const Schedule& schedule, Executable& into)
+Lowering::Lowering(const Graph& graph, const Schedule& schedule, Executable& into, bool few_copies)
     : graph_(graph),
       schedule_(schedule),
       executable_(into),
       kernels_(kernels()),
+      most_copied_(few_copies ? kSecondCache : kMostCopied),
       written_(graph.nodes.size(), 0),
       readers_(graph.nodes.size(), kNoReader) {
   std::int64_t constants = 0, others = graph.size();
@@ -310,7 +311,7 @@ std::optional<Strided> Lowering::constant_panels(NodeIndex node, const Strided& 
   const int last = found.shape.rank() - 1;
   const std::int64_t width = kernels_.panel_columns, depth = found.shape[last - 1],
                      columns = found.shape[last], rows = left.shape[last - 1];
-  if (!constants_stay_ || !has_one_matrix(found) || rows <= kManyRows) return {};
+  if (!has_one_matrix(found) || rows <= kManyRows) return {};
   if (columns < 2 * width || columns % width != 0) return {};
   Strided panels{found.buffer, found.offset, Shape{columns / width, depth, width}, {}};
   panels.strides[0] = width * found.strides[at(last)];
@@ -332,12 +333,12 @@ std::optional<Strided> Lowering::turned_weights(NodeIndex node, const Strided& l
   return turned_copy(turned_weights_, node, turned);
 }
 
-// A copy of a constant for products, unless all copies would fill the second cache.
+// A copy of a constant for products, unless all copies would take too much memory.
 std::optional<Strided> Lowering::turned_copy(std::unordered_map<NodeIndex, Strided>& known, NodeIndex node,
                                              const Strided& from) {
   if (const auto found = known.find(node); found != known.end()) return found->second;
   const std::int64_t elements = from.shape.element_count();
-  if (turned_ + elements > kSecondCache) return {};
+  if (turned_ + elements > most_copied_) return {};
   const auto copy = constant_copy(from, from.shape);
   if (!copy) return {};
   turned_ += elements;
@@ -395,6 +396,7 @@ Result<bool> Lowering::compute_windows(NodeIndex node, std::int32_t into) {
     return in_memory(value) || computed_.contains(value) || graph_[value].kind() == OpKind::view;
   };
   Strided image, factors;
+  bool fuses = false;
   if (is_plain(source)) {
     IMPRINT_ASSIGN(image, find(source));
   } else {
@@ -405,9 +407,11 @@ Result<bool> Lowering::compute_windows(NodeIndex node, std::int32_t into) {
     if (!is_plain(windows) || !is_plain(other)) return false;
     IMPRINT_ASSIGN(image, find(windows));
     IMPRINT_ASSIGN(factors, find(other));
+    fuses = is_constant(other);
   }
-  const auto plan = plan_windows(fold, image, factors);
+  auto plan = plan_windows(fold, image, factors);
   if (!plan) return false;
+  plan->fuses = fuses;
   std::vector<std::int32_t> buffers{image.buffer, into};
   if (factors.buffer >= 0) buffers.push_back(factors.buffer);
   add_open(node, window_step(*plan, kernels_, into), buffers);
@@ -535,6 +539,11 @@ Result<std::optional<WindowMatrix>> Lowering::find_windows(NodeIndex node) {
 // Threads share the columns of weights that each run reads from far away. Elsewhere they share rows, as steps
 // before and after share the elements of the result: data takes longer from core to core than a second copy
 // of the right operand's panels.
+bool Lowering::is_constant(NodeIndex node) const {
+  const NodeIndex source = graph_.without_views(node);
+  return is_memory_leaf(graph_[source]) && schedule_.place[at(source)].kind == PlaceKind::constant;
+}
+
 ProductOptions Lowering::product_options(NodeIndex node, std::shared_ptr<const WholeOperand> whole) const {
   ProductOptions options{used_product(node), std::move(whole)};
   if (executable_.pool_) options.threads = executable_.pool_->threads();
@@ -542,6 +551,7 @@ ProductOptions Lowering::product_options(NodeIndex node, std::shared_ptr<const W
   options.by_columns = has_weights && !constants_stay_;
   options.is_convolution =
       !has_weights && is_memory_leaf(graph_[graph_.without_views(graph_[node].inputs[0])]);
+  options.fuses = is_constant(graph_[node].inputs[0]) || is_constant(graph_[node].inputs[1]);
   return options;
 }
 

@@ -21,7 +21,7 @@ namespace imprint::cpu {
 
 class Lowering {
  public:
-  Lowering(const graph::Graph& graph, const graph::Schedule& schedule, Executable& into);
+  Lowering(const graph::Graph& graph, const graph::Schedule& schedule, Executable& into, bool few_copies);
   Result<> run(std::uint64_t memory_limit);
 
  private:
@@ -65,6 +65,9 @@ class Lowering {
   // Sets options.patches, if the product is such a convolution.
   bool find_patches(graph::NodeIndex node, const Strided& left, const WindowMatrix& windows,
                     ProductOptions& options);
+  // A constant, perhaps through views. Products with weights of a model use fused multiply-adds. Those with
+  // variables, which learners train, have the same bits on all CPUs of an architecture.
+  bool is_constant(graph::NodeIndex node) const;
   ProductOptions product_options(graph::NodeIndex node, std::shared_ptr<const WholeOperand> whole) const;
   // Windows of an image that are the right operand of a product.
   Result<std::optional<WindowMatrix>> find_windows(graph::NodeIndex node);
@@ -114,6 +117,8 @@ class Lowering {
   const graph::Schedule& schedule_;
   Executable& executable_;
   const KernelSet& kernels_;
+  static constexpr std::int64_t kMostCopied = std::int64_t{6} << 20;  // elements of constants
+  std::int64_t most_copied_;
   const graph::Task* task_ = nullptr;  // the task being lowered
   std::vector<std::uint8_t> written_;  // per node: stored by an earlier task
   // Per node: what reads it, across values that have no memory. A stored value is one reader, any other

@@ -149,7 +149,7 @@ void Lowering::use_at(std::span<const std::int32_t> buffers, std::int32_t step) 
 }
 
 // Each run writes the inside of a padded value again. If only values with the same border share its memory,
-// the border stays: one thread fills it as fast as it writes the rest, but several would wait for each other.
+// the border stays.
 void Lowering::add_border(const GraphNode& pad, std::unique_ptr<Step> step, std::int32_t into) {
   if (arena_index_[at(into)] < 0) return add(std::move(step), {into});
   std::vector<std::int64_t> border{word_of(pad.floats[0], pad.dtype)};
@@ -187,8 +187,13 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word)),
                       workspaces = workspace * (executable_.is_shared_ ? executable_.pool_->threads() : 1),
                       others = workspaces + kAlignment + executable_.constant_copy_bytes_;
-  bool keeps_borders = executable_.is_shared_;
+  bool keeps_borders = true;
   MemoryPlan found = plan(executable_.is_shared_, keeps_borders);
+  if (!executable_.is_shared_ && !borders_.empty()) {
+    MemoryPlan least = plan(false, false);
+    keeps_borders = found.total_bytes <= 2 * least.total_bytes + least.total_bytes / 2;
+    if (!keeps_borders) found = std::move(least);
+  }
   if (found.total_bytes + others > memory_limit) found = plan(false, keeps_borders = false);
   executable_.arena_bytes_ = found.total_bytes;
   executable_.unplanned_bytes_ = found.unplanned_bytes;

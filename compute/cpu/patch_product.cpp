@@ -12,6 +12,9 @@ namespace {
 constexpr std::int64_t kValues = 16;           // of a patch
 constexpr std::int64_t kRowsAtOnce = 48;       // of the product: whole tiles of all kernel sets
 constexpr std::int64_t kNearValues = 3 << 16;  // of a piece: three quarters of a second cache
+constexpr std::int64_t kNearWeights = 1
+                                      << 13;  // channels by rows of the product: 512 KiB of transformed ones
+constexpr std::int64_t kNearPlane = 1 << 16;  // of a piece, for one value
 
 // The rows of windows of 3 x 3 over images with this pitch and plane, at every place.
 bool are_windows_of_three(const WindowMatrix& windows, std::int64_t channels, std::int64_t pitch,
@@ -55,12 +58,23 @@ std::shared_ptr<const PatchOperand> PatchOperand::make(const float* buffer, cons
   operand.form_ = *form;
   operand.tile_rows_ = kernels.tile_rows;
   if (operand.patch_rows() * operand.patches() < kLeastPatches) return nullptr;
-  const std::int64_t of_row = kValues * (form->channels + kRowsAtOnce) * operand.patches(),
-                     fit = std::max<std::int64_t>(kNearValues / of_row, 1),
-                     pieces = (operand.patch_rows() + fit - 1) / fit;
-  operand.rows_of_piece_ = (operand.patch_rows() + pieces - 1) / pieces;
+  operand.choose_piece();
   operand.transform(buffer + weights.offset);
   return std::make_shared<const PatchOperand>(std::move(operand));
+}
+
+// A few rows are computed for all 16 values, which stay in the second cache with the patches of a piece.
+// Weights that do not stay there are read once instead: all rows for one value after the other, and as large
+// a piece as one of its values allows.
+void PatchOperand::choose_piece() {
+  const bool are_far = form_.channels * form_.rows > kNearWeights;
+  rows_at_once_ = are_far ? (form_.rows + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce : kRowsAtOnce;
+  const std::int64_t of_row = kValues * (form_.channels + kRowsAtOnce) * patches(),
+                     fit = are_far ? kNearPlane / (std::max(form_.channels, form_.rows) * patches())
+                                   : kNearValues / of_row,
+                     pieces =
+                         (patch_rows() + std::max<std::int64_t>(fit, 1) - 1) / std::max<std::int64_t>(fit, 1);
+  rows_of_piece_ = (patch_rows() + pieces - 1) / pieces;
 }
 
 // Each kernel g of 3 x 3 becomes G g G^T with the rows (1, 0, 0), (1, 1, 1) / 2, (1, -1, 1) / 2 and (0, 0,
@@ -101,7 +115,7 @@ PatchOperand::Layout PatchOperand::layout_of(std::int64_t patch_rows) const {
   const std::int64_t count = patch_rows * patches(), vectors = (count + kVector - 1) / kVector,
                      pitch = (vectors | 1) * kVector;
   return {(count + kHalf - 1) / kHalf * kHalf, pitch, form_.channels * pitch + kVector,
-          kRowsAtOnce * pitch + kVector};
+          rows_at_once_ * pitch + kVector};
 }
 
 void PatchOperand::read(const float* image, Parts patch_rows, const Layout& layout, float* values,
@@ -142,8 +156,8 @@ void PatchOperand::compute(const float* image, Parts rows, Parts columns, float*
   float* const values = scratch + kMatmulScratch;
   float* const products = values + kValues * layout.plane;
   read(image, patch_rows, layout, values, products + kValues * layout.product_plane, kernels);
-  for (std::int64_t begin = rows.begin; begin < rows.end; begin += kRowsAtOnce) {
-    const std::int64_t count = std::min(kRowsAtOnce, rows.end - begin);
+  for (std::int64_t begin = rows.begin; begin < rows.end; begin += rows_at_once_) {
+    const std::int64_t count = std::min(rows_at_once_, rows.end - begin);
     for (std::int64_t value = 0; value < kValues; ++value)
       kernels.matmul({.a = weights_.data() + value * weights_plane() + begin * form_.channels,
                       .b = values + value * layout.plane,
@@ -157,7 +171,8 @@ void PatchOperand::compute(const float* image, Parts rows, Parts columns, float*
                       .b_column = 1,
                       .c_row = layout.pitch,
                       .scratch = scratch,
-                      .a_tile = tile_rows_ * form_.channels});
+                      .a_tile = tile_rows_ * form_.channels,
+                      .fuses = true});
     for (std::int64_t i = 0; i < count; ++i)
       for (std::int64_t row = patch_rows.begin; row < patch_rows.end; ++row) {
         float* const to = c + (begin - rows.begin + i) * c_row + 2 * row * form_.width - columns.begin;

@@ -59,8 +59,10 @@ class PatchOperand {
   static std::optional<Form> form_of(const Strided& weights, const WindowMatrix& windows);
 
   Form form_;
+  void choose_piece();
   std::int64_t rows_of_piece_ = 1, tile_rows_ = 1;
-  std::vector<float> weights_;  // [16, tiles, channels, tile_rows]
+  std::int64_t rows_at_once_ = 0;  // of the product, for each of the 16 values in turn
+  std::vector<float> weights_;     // [16, tiles, channels, tile_rows]
 };
 
 }  // namespace imprint::cpu

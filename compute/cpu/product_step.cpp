@@ -209,12 +209,16 @@ std::int64_t ProductStep::largest_piece() const {
 bool ProductStep::take(Chain& chain, bool is_last_reader, bool is_apart) {
   const Matmul& one = product_.one;
   const bool uses_all = product_.options.used.elements.extent < 0 && product_.options.used.depth.extent < 0;
-  // Steps after the other task share elements: what threads write by columns would go from core to core.
-  if (is_apart && product_.options.threads > 1 && !product_.options.patches && parts_.are_columns())
-    return false;
   if (chain_ || !uses_all) return false;
   const std::int64_t elements = matrices_ * one.rows * one.columns;
   if (!chain.can_follow(product_.into, elements, {product_.a.buffer, product_.b.buffer})) return false;
+  // Steps after the other task share elements: what threads write by columns would go from core to core.
+  if (is_apart && product_.options.threads > 1 && !product_.options.patches && parts_.are_columns()) {
+    Product by_rows = product_;
+    by_rows.options.is_convolution = false;
+    if (ProductParts(by_rows, matrices_, true).are_columns()) return false;
+    product_.options.is_convolution = false;
+  }
   const std::int32_t result = chain.register_of(product_.into);
   chain.start_anywhere();
   const std::int32_t target = is_last_reader ? chain.overwrite(result) : -1;
@@ -310,8 +314,9 @@ std::unique_ptr<ProductStep> products(const Matmul& one, const Strided& a, const
                                       const Loops<2>& matrices, std::shared_ptr<const WindowMatrix> windows,
                                       std::int32_t into, const KernelSet& kernels,
                                       const ProductOptions& options) {
-  return std::make_unique<ProductStep>(Product{one, a, b, matrices, std::move(windows), into, options},
-                                       kernels);
+  auto product = Product{one, a, b, matrices, std::move(windows), into, options};
+  product.one.fuses = options.fuses;
+  return std::make_unique<ProductStep>(std::move(product), kernels);
 }
 
 // A product with this left operand; b is missing.

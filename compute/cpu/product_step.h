@@ -48,6 +48,7 @@ struct ProductOptions {
   bool by_columns = false;                                // they share the columns of wide products
   std::int64_t panel = 0;                                 // Matmul::b_panel
   bool is_convolution = false;                            // the left operand has the weights
+  bool fuses = false;                                     // Matmul::fuses
 };
 // For all matrices; layouts of a and b over the batch. `one` lacks the pointers.
 struct Product {

@@ -171,6 +171,7 @@ struct Chain {
   void prepare(const Memory& memory) const;
   void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // without the stores
   void run(const Memory& memory, Parts elements) const;  // from a multiple of kBlock, or start_anywhere()
+  const Instruction* stored_sum() const;
   void* find(const Memory& memory, std::int32_t result, std::int64_t begin) const;
 
   void start_anywhere();  // what was loaded once and repeats in each block is loaded for each block
@@ -236,7 +237,8 @@ struct WindowPlan {
   Strided image;
   Strided factors;  // over the same shape, equal at all positions of a window; buffer -1: none
   bool largest = false;
-  Loops<2> outer;  // over all other axes: the image and the factors
+  bool fuses = false;  // Matmul::fuses
+  Loops<2> outer;      // over all other axes: the image and the factors
   std::int64_t rows = 1, columns = 1, height = 1, width = 1;  // of the positions, of the window
   std::int64_t row_stride = 1, column_stride = 1, row_dilation = 1, column_dilation = 1;
   std::int64_t pitch = 1;  // elements of the image from row to row

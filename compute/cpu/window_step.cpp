@@ -172,7 +172,8 @@ class WindowStep : public OpenStep {
     WindowFold fold{.offsets = offsets_.data(),
                     .factors = factor_offsets_.empty() ? nullptr : factors,
                     .terms = static_cast<std::int64_t>(offsets_.size()),
-                    .largest = plan_.largest};
+                    .largest = plan_.largest,
+                    .fuses = plan_.fuses};
     for (std::int64_t row = 0; row < plan_.rows; row += band_.rows, result += band_.rows * plan_.columns) {
       const std::int64_t rows = std::min(band_.rows, plan_.rows - row);
       fold.elements = image + row * plan_.row_stride * plan_.pitch;
@@ -184,10 +185,15 @@ class WindowStep : public OpenStep {
         split(band_, phases_, kernels_, fold.elements, image_rows(plan_, rows), split_image);
         fold.elements = split_image;
       }
-      fold.count = (rows - 1) * phases_.pitch + plan_.columns;
-      fold.result = dense ? result : folded;
+      const bool by_rows = !dense && plan_.columns >= kernels_.panel_columns / 2;  // a vector
+      fold.count = by_rows ? plan_.columns : (rows - 1) * phases_.pitch + plan_.columns;
+      fold.rows = by_rows ? rows : 1;
+      fold.row = phases_.pitch;
+      fold.result_row = plan_.columns;
+      fold.result = dense || by_rows ? result : folded;
       kernels_.window_fold(fold);
-      if (!dense) kernels_.copy_rows({folded, phases_.pitch, 1, result, plan_.columns, rows, plan_.columns});
+      if (!dense && !by_rows)
+        kernels_.copy_rows({folded, phases_.pitch, 1, result, plan_.columns, rows, plan_.columns});
     }
   }
 

@@ -28,14 +28,16 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<const KernelSet*> sets_of_this_cpu() {
+// fuses: those that have fused multiply-adds; without any, all.
+std::vector<const KernelSet*> sets_of_this_cpu(bool fuses = false) {
   std::vector<const KernelSet*> sets{&kBaselineKernels};
 #if defined(__x86_64__) && !defined(_WIN32)
-  if (__builtin_cpu_supports("avx2")) sets.push_back(&kAvx2Kernels);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets.push_back(&kAvx2Kernels);
   if (&kernels() == &kAvx512Kernels) sets.push_back(&kAvx512Kernels);
 #elif defined(__aarch64__)
   sets.push_back(&kNeonKernels);
 #endif
+  if (fuses && sets.back()->fuses) std::erase_if(sets, [](const KernelSet* set) { return !set->fuses; });
   return sets;
 }
 
@@ -143,25 +145,28 @@ TEST(CpuKernels, SumsBetweenBoundsAreThoseOfMinimumAndMaximum) {
 TEST(CpuKernels, WindowsAreTheSameBits) {
   const std::vector<float> image = floats_of_all_kinds(3), factors{0.5f, -2.0f, 0.25f, 3.0f};
   const std::vector<std::int64_t> offsets{0, 1, 17, 18};
-  for (const bool largest : {false, true})
-    for (const bool weighted : {false, true})
-      for (const std::int64_t count : {1, 3, 4, 15, 16, 17, 63, 64, 65, 900}) {
-        if (largest && weighted) continue;
-        std::vector<std::vector<std::uint32_t>> found;
-        for (const KernelSet* set : sets_of_this_cpu()) {
-          std::vector<float> result(static_cast<std::size_t>(count) + 1, 7.0f);
-          set->window_fold({.elements = image.data(),
-                            .offsets = offsets.data(),
-                            .factors = weighted ? factors.data() : nullptr,
-                            .terms = 4,
-                            .result = result.data(),
-                            .count = count,
-                            .largest = largest});
-          EXPECT_EQ(result.back(), 7.0f) << "beyond the end";
-          found.push_back(normalised(bits_of(result.data(), result.size())));
-        }
-        for (const auto& bits : found) EXPECT_EQ(bits, found[0]) << count << (largest ? " largest" : "");
+  struct Kind {
+    bool largest, weighted, fuses;
+  };
+  for (const auto& [largest, weighted, fuses] :
+       {Kind{false, false, false}, {true, false, false}, {false, true, false}, {false, true, true}})
+    for (const std::int64_t count : {1, 3, 4, 15, 16, 17, 63, 64, 65, 900}) {
+      std::vector<std::vector<std::uint32_t>> found;
+      for (const KernelSet* set : sets_of_this_cpu(fuses)) {
+        std::vector<float> result(static_cast<std::size_t>(count) + 1, 7.0f);
+        set->window_fold({.elements = image.data(),
+                          .offsets = offsets.data(),
+                          .factors = weighted ? factors.data() : nullptr,
+                          .terms = 4,
+                          .result = result.data(),
+                          .count = count,
+                          .largest = largest,
+                          .fuses = fuses});
+        EXPECT_EQ(result.back(), 7.0f) << "beyond the end";
+        found.push_back(normalised(bits_of(result.data(), result.size())));
       }
+      for (const auto& bits : found) EXPECT_EQ(bits, found[0]) << count << (largest ? " largest" : "");
+    }
 }
 
 TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
@@ -174,9 +179,10 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
   for (const std::int64_t rows : {1, 2, 5, 8, 70})
     for (const std::int64_t depth : {0, 1, 33, 600})
       for (const std::int64_t columns : {1, 3, 16, 33, 70})
-        for (const bool transposed : {false, true}) {
+        for (const auto& [transposed, fuses] :
+             {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
           std::vector<std::vector<float>> found;
-          for (const KernelSet* set : sets_of_this_cpu()) {
+          for (const KernelSet* set : sets_of_this_cpu(fuses)) {
             std::vector<float> c(static_cast<std::size_t>(rows * columns), kNaN);
             // a by columns and b by rows, or the other way around.
             set->matmul({.a = a.data(),
@@ -190,7 +196,8 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
                          .b_depth = transposed ? 1 : 70,
                          .b_column = transposed ? 600 : 1,
                          .c_row = columns,
-                         .scratch = scratch.data()});
+                         .scratch = scratch.data(),
+                         .fuses = fuses});
             found.push_back(c);
           }
           SCOPED_TRACE(text(rows, "x", depth, "x", columns, (transposed ? " transposed" : "")));
@@ -215,11 +222,12 @@ TEST(CpuKernels, ProductsOfEveryLayoutAreTheSameBits) {
   std::vector<float> scratch(kMatmulScratch), a(at(kRows * kDepth));
   for (std::size_t i = 0; i < a.size(); ++i)
     a[i] = static_cast<float>(static_cast<int>(i * 7919 % 2003) - 1001) / 1001.0f;
-  for (const std::int64_t columns : {200, 209, 217, 230}) {
+  for (const auto& [columns, fuses] : {std::pair{200, false}, {209, true}, {217, true}, {230, false}}) {
     std::vector<std::vector<float>> found;
-    for (const KernelSet* set : sets_of_this_cpu())
-      for (const auto& [row, column] :
-           {std::pair{columns, std::int64_t{1}}, {kFar, std::int64_t{1}}, {std::int64_t{1}, kDepth}}) {
+    for (const KernelSet* set : sets_of_this_cpu(fuses))
+      for (const auto& [row, column] : {std::pair{std::int64_t{columns}, std::int64_t{1}},
+                                        {kFar, std::int64_t{1}},
+                                        {std::int64_t{1}, kDepth}}) {
         std::vector<float> b(at(kDepth * kFar)), c(at(kRows * columns), kNaN);
         for (std::int64_t k = 0; k < kDepth; ++k)
           for (std::int64_t n = 0; n < columns; ++n)
@@ -235,7 +243,8 @@ TEST(CpuKernels, ProductsOfEveryLayoutAreTheSameBits) {
                      .b_depth = row,
                      .b_column = column,
                      .c_row = columns,
-                     .scratch = scratch.data()});
+                     .scratch = scratch.data(),
+                     .fuses = fuses});
         found.push_back(std::move(c));
       }
     for (const std::vector<float>& c : found) EXPECT_EQ(c, found[0]) << columns;
@@ -298,8 +307,8 @@ struct PatchCase {
 TEST(CpuKernels, PatchesAreTheSameBitsAndRight) {
   for (const PatchCase& one : {PatchCase{64, 16, 12, 12}, PatchCase{50, 21, 13, 11},
                                PatchCase{24, 130, 7, 45}, PatchCase{17, 61, 57, 58}}) {
-    const std::vector<float> first = one.found(kBaselineKernels, false);
-    for (const KernelSet* set : sets_of_this_cpu())
+    const std::vector<float> first = one.found(*sets_of_this_cpu(true)[0], false);
+    for (const KernelSet* set : sets_of_this_cpu(true))
       for (const bool by_rows : {false, true})
         EXPECT_EQ(bits_of(first.data(), first.size()), bits_of(one.found(*set, by_rows).data(), first.size()))
             << set->name << " " << one.height << " x " << one.width;
