@@ -81,6 +81,7 @@ class Program::Body {
   SharedSums::Memory shared_memory;
   program::CopyQueue* copies = nullptr;  // null: the main queue copies
   bool waits_by_polling = false;         // a GPU, whose answers take less time than to wake a thread
+  vk::Ticket unfinished;                 // of a run with sums that failed: its events may be set yet
 };
 
 }  // namespace imprint

@@ -82,7 +82,8 @@ struct Program::Impl : Program::Body {
   Result<> make_descriptor_sets();
   Result<> record();
   void record_upload(VkCommandBuffer commands, std::uint32_t slot) const;
-  void record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const;
+  // after_barrier: the commands end with a barrier that it needs no other after.
+  void record_dispatch(VkCommandBuffer commands, std::size_t dispatch, bool after_barrier = false) const;
   void record_download(VkCommandBuffer commands, std::uint32_t slot) const;
 
   // ---- sequences: parts run in turns; inputs, outputs and commands belong to the sequence ----

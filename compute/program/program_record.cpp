@@ -75,9 +75,10 @@ void Program::Impl::record_upload(VkCommandBuffer commands, std::uint32_t slot) 
                  });
 }
 
-void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const {
+void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispatch,
+                                    bool after_barrier) const {
   const vk::Functions& functions = runtime.device().functions();
-  if (barrier_before[dispatch]) {
+  if (barrier_before[dispatch] && !after_barrier) {
     // The first barrier also waits for the upload. The last one also lets the download start if it has no
     // barrier of its own. Between them there are only kernels.
     constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;

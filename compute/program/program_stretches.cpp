@@ -16,14 +16,15 @@ using namespace program;
 
 namespace {
 
-// Smaller sums are made together: two submissions of copies and a meeting of all processes cost more than
-// their bytes. Larger ones end later after the last kernel. On two H200 a GPT of 13 MB did 12,520 samples/s
-// with 1 MiB, 12,566 with 512 KiB, 12,126 with 2 MiB and 12,139 with 3.
-constexpr std::uint64_t kLeastSumBytes = 1 << 20;
+// Smaller sums are made together: two submissions of copies, an event and a meeting of all processes cost
+// more than their bytes. No kernel runs any more when the last ones are added up, so these are short: an
+// eighth of the bytes that are left, within these limits.
+constexpr std::uint64_t kLeastSumBytes = 256 << 10, kEnoughSumBytes = 1 << 20, kSumsLeft = 8;
 
 // A short copy by commands of the main queue leaves kernels waiting for the copy engine. By timestamps 26 KiB
-// took 39 us to the host and 23 us back on an H200; a kernel that copies starts like any other.
-constexpr std::uint64_t kMostBytesByKernel = 256 << 10;
+// took 39 us to the host and 23 us back on an H200; a kernel that copies starts like any other. 310 KiB by
+// kernels instead of commands saved 70 us.
+constexpr std::uint64_t kMostBytesByKernel = 512 << 10;
 
 // The part's last sum, which no kernel runs beside: the main queue copies it. On a queue of its own the copy
 // would wait for the kernels, and the next kernels for it, by semaphores that cost more than a short copy.
@@ -182,9 +183,15 @@ Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Impl& part = *parts[p].impl;
     std::size_t ready = 0;
-    for (const Variable& variable : in_order_of_writes(part, sequence.parts[p].summed)) {
-      if (sums[p].empty() || sums[p].back().numbers.size_bytes() >= kLeastSumBytes)
+    const std::vector<Variable> ordered = in_order_of_writes(part, sequence.parts[p].summed);
+    std::uint64_t left = 0, least = 0;  // bytes: of all that are left, and of the sum
+    for (const Variable& variable : ordered) left += variable.bytes();
+    for (const Variable& variable : ordered) {
+      if (sums[p].empty() || sums[p].back().numbers.size_bytes() >= least) {
         sums[p].push_back({ready, {host + (offset - start) / sizeof(float), 0}, {}, {}});
+        least = std::clamp(left / kSumsLeft, kLeastSumBytes, kEnoughSumBytes);
+      }
+      left -= variable.bytes();
       Sum& sum = sums[p].back();
       ready = std::max(ready, part.last_write(variable));
       sum.dispatch = ready;
@@ -248,11 +255,14 @@ Result<> Program::Impl::record_stretch_copies() {
   return {};
 }
 
-// The barrier before the event makes the numbers available to the device. The commands of the copy queue,
-// which are submitted once the host has seen the event, make them visible there.
+// The barrier before the event makes the numbers available to the device, and serves the dispatch after it
+// too. The commands of the copy queue, which are submitted once the host has seen the event, make the numbers
+// visible there. Stages of copies only where commands copy: with them, an event took an H200 7 us more.
 void Program::Impl::record_sum_out(VkCommandBuffer commands, const Sum& sum) const {
   const vk::Functions& functions = runtime.device().functions();
-  global_barrier(functions, commands, kWorkStages, kWorkStages);
+  constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  const VkPipelineStageFlags used = sum.to_host || sum.out ? kCompute : kWorkStages;
+  global_barrier(functions, commands, kCompute, used);
   if (!sum.to_host) {
     if (sum.out) {
       sum.out->record_dispatches(commands);
@@ -260,9 +270,9 @@ void Program::Impl::record_sum_out(VkCommandBuffer commands, const Sum& sum) con
       for (const Copy& copy : sum.copies)
         functions.vkCmdCopyBuffer(commands, copy.buffer, numbers_buffer, 1, &copy.region);
     }
-    global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_HOST_BIT);
+    global_barrier(functions, commands, used, VK_PIPELINE_STAGE_HOST_BIT);
   }
-  sum.there->record_set(commands, kWorkStages);
+  sum.there->record_set(commands, used);
 }
 
 void Program::Impl::record_sum_in(VkCommandBuffer commands, const Sum& sum) const {
@@ -287,7 +297,7 @@ Result<> Program::Impl::record_stretches() {
         return record_copies_out(commands, slot);
       case Kind::dispatches:
         for (std::size_t i = action.first; i < action.end; ++i)
-          parts[action.part].impl->record_dispatch(commands, i);
+          parts[action.part].impl->record_dispatch(commands, i, i > 0 && i == action.first);  // after a sum
         return;
       case Kind::sums_out:
         return record_sum_out(commands, sums[action.part][action.first]);

@@ -206,15 +206,18 @@ constexpr std::chrono::milliseconds kLooked(100);
 // A run with sums over processes, on its thread.
 class AddingRun {
  public:
-  AddingRun(const Program::Body& body, vk::Queue& queue) : body_(body), queue_(queue) {}
+  AddingRun(Program::Body& body, vk::Queue& queue) : body_(body), queue_(queue) {}
 
   Result<vk::Ticket> operator()(std::uint32_t slot) {
-    for (const Stretch& stretch : body_.stretches(slot)) {
+    const std::span<const Stretch> stretches = body_.stretches(slot);
+    IMPRINT_CHECK(clear(stretches));
+    for (const Stretch& stretch : stretches) {
       IMPRINT_ASSIGN(last_, stretch.needs_sums && body_.copies
                                 ? body_.copies->submit_after_copies(stretch.commands)
                                 : queue_.submit(std::span(&stretch.commands, 1)));
       if (const Result<> added = all_reduce(stretch.sums); !added) {
-        clear(stretch.sums);
+        body_.unfinished = last_;
+        (void)clear(stretches);
         return added.error();
       }
     }
@@ -270,10 +273,14 @@ class AddingRun {
     return {};
   }
 
-  // The next run must not take this one's events for its own.
-  void clear(std::span<const StretchSum> sums) {
-    if (!queue_.wait(last_, kTimeout)) return;
-    for (const StretchSum& sum : sums) (void)sum.there->take();
+  // A run must not take the events of one that failed for its own.
+  Result<> clear(std::span<const Stretch> stretches) {
+    if (body_.unfinished.value == 0) return {};
+    IMPRINT_CHECK(queue_.wait(body_.unfinished, kTimeout));
+    for (const Stretch& stretch : stretches)
+      for (const StretchSum& sum : stretch.sums) (void)sum.there->take();
+    body_.unfinished = {};
+    return {};
   }
 
   // Between two looks. An event wakes no thread, so the thread sleeps a little at a time. copied: what it
@@ -297,7 +304,7 @@ class AddingRun {
     return slept || slept.error().code == ErrorCode::not_ready ? Result<>() : slept;
   }
 
-  const Program::Body& body_;
+  Program::Body& body_;
   vk::Queue& queue_;
   vk::Ticket last_;
   Clock::time_point looked_ = Clock::now();

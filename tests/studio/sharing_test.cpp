@@ -306,6 +306,33 @@ TEST_F(SharingTest, LargeSumsGoAheadOfTheLast) {
       << computer.standalone->first_validation_message();
 }
 
+// The last sums are short: no kernel runs any more when they are added up.
+TEST_F(SharingTest, SumsGetShorter) {
+  Computer computer = Computer::gpu();
+  ASSERT_TRUE(computer.standalone);
+  Session& session = computer.session();
+  constexpr std::int64_t kHalfMiB = 1 << 17;
+  ProgramSequence sequence{.name = "sums", .parts = {{.description = {.name = "moves"}}}};
+  for (int i = 0; i < 12; ++i) {
+    const Variable made = Variable::zeros("number" + std::to_string(i), {kHalfMiB});
+    sequence.parts[0].description.updates.push_back(
+        Update::assign(made, made.value() + static_cast<float>(i + rank())));
+    sequence.parts[0].summed.push_back(made);
+  }
+  sequence.all_reduce = all_reduce();
+  sequence.shared_sums = shared_sums();
+  auto program = Program::compile(session.runtime(), sequence);
+  ASSERT_TRUE(program) << program.error().message;
+  std::vector<std::size_t> lengths;
+  for (const StretchSum& sum : program->body().stretches(0)[0].sums)
+    lengths.push_back(sum.numbers.size() / kHalfMiB);
+  EXPECT_EQ(lengths, (std::vector<std::size_t>{2, 2, 1, 1, 1, 1, 1, 1, 1, 1}));
+  ASSERT_TRUE(session.run(*program));
+  const auto read = session.read(sequence.parts[0].summed);
+  for (std::size_t i = 0; i < 12; ++i)
+    EXPECT_EQ((*read)[i].floats, std::vector<float>(kHalfMiB, 2 * static_cast<float>(i) + 1)) << i;
+}
+
 class Ending : public ::testing::Environment {
  public:
   void TearDown() override { Group::all().finish(); }
