@@ -181,31 +181,6 @@ bool places_wait(const ProductShape& shape, const FusionOptions& options) {
          2 * workgroups > options.region_groups;
 }
 
-}  // namespace
-
-UnitMemory unit_memory(const ProductTile& tile) {
-  const auto elements = [&](std::int64_t lines) {
-    return std::max(lines * (tile.depth / 8 + 1), tile.depth * (lines / 8 + 1));
-  };
-  UnitMemory memory{.left = elements(tile.rows), .right = elements(tile.columns)};
-  const std::int64_t subgroup_rows = 8 * tile.thread_rows, fours = tile.thread_columns,
-                     matrix_row = tile.invocations() / 32 * 16 * (fours + 2),
-                     operands = memory.left + memory.right;
-  for (std::int32_t rows = 2; rows <= subgroup_rows / 16 && rows * matrix_row <= operands; rows *= 2)
-    memory.scratch_rows = rows;
-  memory.total = std::max(operands, memory.scratch_rows * matrix_row);
-  return memory;
-}
-
-// Four rows or columns per element, and one extra element between terms against bank conflicts.
-std::int64_t product_shared_bytes(const ProductTile& tile) {
-  if (tile.units == MatrixUnits::subgroup) return 16 * unit_memory(tile).total;
-  if (tile.of_patches) return 16 * patch_memory(tile);
-  return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
-}
-
-namespace {
-
 // Windows of one element, of a convolution of 1 x 1, are no windows: their elements lie side by side.
 bool reads_windows(const Graph& graph, NodeIndex node) {
   const auto is_wide = [&] {
