@@ -16,6 +16,7 @@ FusionOptions fusion_options(bool fuse) {
   options.regions = false;
   options.expand = Expand::compose;
   options.recompute_limit = 0;
+  options.arranges_constants = false;  // the lowering does, within the memory cap
   return options;
 }
 

@@ -38,6 +38,7 @@ Lowering::Lowering(const Graph& graph, const Schedule& schedule, Executable& int
       schedule_(schedule),
       executable_(into),
       kernels_(kernels()),
+      few_copies_(few_copies),
       most_copied_(few_copies ? kSecondCache : kMostCopied),
       written_(graph.nodes.size(), 0),
       readers_(graph.nodes.size(), kNoReader) {
@@ -518,7 +519,7 @@ bool Lowering::find_patches(NodeIndex node, const Strided& left, const WindowMat
   if (!constants_.contains(left.buffer)) return false;
   const auto* const buffer = reinterpret_cast<const float*>(executable_.buffers_[at(left.buffer)]);
   auto& known = patches_[node];
-  options.patches = PatchOperand::make(buffer, left, windows, kernels_, known);
+  options.patches = PatchOperand::make(buffer, left, windows, kernels_, few_copies_, known);
   if (!options.patches) return false;
   if (options.patches != known) executable_.constant_copy_bytes_ += options.patches->bytes();
   known = options.patches;

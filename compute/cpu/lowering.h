@@ -118,6 +118,7 @@ class Lowering {
   Executable& executable_;
   const KernelSet& kernels_;
   static constexpr std::int64_t kMostCopied = std::int64_t{6} << 20;  // elements of constants
+  bool few_copies_;
   std::int64_t most_copied_;
   const graph::Task* task_ = nullptr;  // the task being lowered
   std::vector<std::uint8_t> written_;  // per node: stored by an earlier task

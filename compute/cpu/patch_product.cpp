@@ -49,6 +49,7 @@ std::optional<PatchOperand::Form> PatchOperand::form_of(const Strided& weights, 
 
 std::shared_ptr<const PatchOperand> PatchOperand::make(const float* buffer, const Strided& weights,
                                                        const WindowMatrix& windows, const KernelSet& kernels,
+                                                       bool few_copies,
                                                        std::shared_ptr<const PatchOperand> known) {
   constexpr std::int64_t kLeastPatches = 36;
   const auto form = form_of(weights, windows);
@@ -58,7 +59,7 @@ std::shared_ptr<const PatchOperand> PatchOperand::make(const float* buffer, cons
   operand.form_ = *form;
   operand.tile_rows_ = kernels.tile_rows;
   if (operand.patch_rows() * operand.patches() < kLeastPatches) return nullptr;
-  operand.choose_piece();
+  operand.choose_piece(few_copies);
   operand.transform(buffer + weights.offset);
   return std::make_shared<const PatchOperand>(std::move(operand));
 }
@@ -66,8 +67,8 @@ std::shared_ptr<const PatchOperand> PatchOperand::make(const float* buffer, cons
 // A few rows are computed for all 16 values, which stay in the second cache with the patches of a piece.
 // Weights that do not stay there are read once instead: all rows for one value after the other, and as large
 // a piece as one of its values allows.
-void PatchOperand::choose_piece() {
-  const bool are_far = form_.channels * form_.rows > kNearWeights;
+void PatchOperand::choose_piece(bool few_copies) {
+  const bool are_far = !few_copies && form_.channels * form_.rows > kNearWeights;
   rows_at_once_ = are_far ? (form_.rows + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce : kRowsAtOnce;
   const std::int64_t of_row = kValues * (form_.channels + kRowsAtOnce) * patches(),
                      fit = are_far ? kNearPlane / (std::max(form_.channels, form_.rows) * patches())

@@ -18,9 +18,10 @@ struct WindowMatrix;
 class PatchOperand {
  public:
   // buffer: of the weights [rows, 9 channels]. known: of the same weights, or null; it is returned, if its
-  // images have this form. Null: another product, or one that is too small.
+  // images have this form. Null: another product, or one that is too small. few_copies: little workspace.
   static std::shared_ptr<const PatchOperand> make(const float* buffer, const Strided& weights,
                                                   const WindowMatrix& windows, const KernelSet& kernels,
+                                                  bool few_copies = false,
                                                   std::shared_ptr<const PatchOperand> known = nullptr);
 
   std::uint64_t bytes() const { return weights_.size() * sizeof(float); }
@@ -59,7 +60,7 @@ class PatchOperand {
   static std::optional<Form> form_of(const Strided& weights, const WindowMatrix& windows);
 
   Form form_;
-  void choose_piece();
+  void choose_piece(bool few_copies);
   std::int64_t rows_of_piece_ = 1, tile_rows_ = 1;
   std::int64_t rows_at_once_ = 0;  // of the product, for each of the 16 values in turn
   std::vector<float> weights_;     // [16, tiles, channels, tile_rows]

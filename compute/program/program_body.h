@@ -2,6 +2,7 @@
 // The implementation behind a Program: recorded commands for a device (program_impl.h), or kernels for the
 // CPU (cpu_program.h).
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -79,9 +80,10 @@ class Program::Body {
   std::function<void(std::span<float>)> all_reduce;
   std::shared_ptr<SharedSums> shared_sums;  // null: all_reduce
   SharedSums::Memory shared_memory;
-  program::CopyQueue* copies = nullptr;  // null: the main queue copies
-  bool waits_by_polling = false;         // a GPU, whose answers take less time than to wake a thread
-  vk::Ticket unfinished;                 // of a run with sums that failed: its events may be set yet
+  program::CopyQueue* copies = nullptr;   // null: the main queue copies
+  bool waits_by_polling = false;          // a GPU, whose answers take less time than to wake a thread
+  vk::Ticket unfinished;                  // of a run with sums that failed: its events may be set yet
+  std::array<std::uint64_t, 2> copied{};  // the last points of the copy queue, by direction
 };
 
 }  // namespace imprint

@@ -237,7 +237,7 @@ class AddingRun {
         if (computed) {
           copied.push_back(0);
           if (next.to_host) {
-            IMPRINT_ASSIGN(copied.back(), body_.copies->submit(CopyQueue::Direction::to_host, next.to_host));
+            IMPRINT_ASSIGN(copied.back(), copy(CopyQueue::Direction::to_host, next.to_host));
           }
           continue;
         }
@@ -269,14 +269,22 @@ class AddingRun {
       body_.all_reduce(sum.numbers);
     }
     if (!sum.to_device) return {};
-    IMPRINT_CHECK(body_.copies->submit(CopyQueue::Direction::to_device, sum.to_device));
+    IMPRINT_CHECK(copy(CopyQueue::Direction::to_device, sum.to_device));
     return {};
   }
 
-  // A run must not take the events of one that failed for its own.
+  Result<std::uint64_t> copy(CopyQueue::Direction direction, VkCommandBuffer commands) {
+    IMPRINT_ASSIGN(const std::uint64_t point, body_.copies->submit(direction, commands));
+    return body_.copied[static_cast<std::size_t>(direction)] = point;
+  }
+
+  // A run must not take the events of one that failed for its own, nor have its copies beside it.
   Result<> clear(std::span<const Stretch> stretches) {
     if (body_.unfinished.value == 0) return {};
     IMPRINT_CHECK(queue_.wait(body_.unfinished, kTimeout));
+    for (const auto direction : {CopyQueue::Direction::to_host, CopyQueue::Direction::to_device})
+      if (const std::uint64_t point = body_.copied[static_cast<std::size_t>(direction)])
+        IMPRINT_CHECK(body_.copies->wait(direction, point, kTimeout));
     for (const Stretch& stretch : stretches)
       for (const StretchSum& sum : stretch.sums) (void)sum.there->take();
     body_.unfinished = {};

@@ -48,13 +48,14 @@ struct ImagePlan {
   FusionRequest request;
 };
 
-ImagePlan image_plan(const Tensor& output) {
-  ImagePlan made{build_graph(std::span(&output, 1)).value(), {}};
+ImagePlan image_plan(std::span<const Tensor> outputs) {
+  ImagePlan made{build_graph(outputs).value(), {}};
   for (NodeIndex n = 0; n < made.graph.size(); ++n)
     if (made.graph[n].op == Op::input) made.request.inputs.push_back(n);
   for (NodeIndex root : made.graph.roots) made.request.outputs.push_back({root});
   return made;
 }
+ImagePlan image_plan(const Tensor& output) { return image_plan(std::span(&output, 1)); }
 
 FusionOptions image_options(bool half_values) {
   FusionOptions options;
@@ -311,6 +312,28 @@ TEST(ChannelsLast, ShortcutsAreStoredAsFloat16) {
     for (const Store& store : task.stores)
       wide += store.place.kind == PlaceKind::temporary && plan.graph[store.node].dtype == DType::float32;
   EXPECT_LE(wide, 1);  // the last product's, which the output has in another order
+}
+
+// Bare products may be exact parts of one, of whole numbers, and a program's output is nobody's shortcut.
+TEST(ChannelsLast, SumsOfBareProductsStayFloat32) {
+  const Tensor x = image(2, 8, 12);
+  const auto conv = [&](int seed, bool with_bias) {
+    const Tensor weights = kernel_of({32, 8, 3, 3}, seed);
+    return convolution(x, weights, with_bias ? kernel_of({32}, seed + 1) : Tensor(), {.padding = 1});
+  };
+  const auto narrow_stores = [](const std::vector<Tensor>& outputs) {
+    ImagePlan plan = image_plan(std::span(outputs));
+    const Schedule schedule = fuse(plan.graph, plan.request, image_options(true)).value();
+    int narrow = 0;
+    for (const Task& task : schedule.tasks)
+      if (task.kind == TaskKind::product)
+        for (const Store& store : task.stores) narrow += plan.graph[store.node].dtype == DType::float16;
+    return narrow;
+  };
+  EXPECT_EQ(narrow_stores({conv(1, true) + conv(3, true)}), 1);
+  EXPECT_EQ(narrow_stores({conv(1, false) + conv(3, false)}), 0);
+  const Tensor first = conv(1, true), second = conv(3, true);
+  EXPECT_EQ(narrow_stores({first + second, first, second}), 0);
 }
 
 TEST(ChannelsLast, ConstantsAreRoundedOnce) {

@@ -139,8 +139,8 @@ class Arranger {
   }
 
   // With half_values: of two convolutions whose results are joined, such as a shortcut's and the last one of
-  // its block, one stores its result, rounded, and the other's kernel reads it. That is the one that waits
-  // for fewer convolutions.
+  // its block, the one that waits for fewer convolutions stores its result, rounded, and the other's kernel
+  // reads it. Two bare products may be exact parts of one, of whole numbers: they stay.
   void find_joined() {
     std::vector<std::int32_t> depth(graph_.nodes.size(), 0);
     joined_.assign(graph_.nodes.size(), 0);
@@ -153,6 +153,11 @@ class Arranger {
       if (first < 0 || second < 0 || first == second) continue;
       NodeIndex stored = node.inputs[depth[at(second)] < depth[at(first)] ? 1 : 0];
       while (passes_elements(graph_[stored])) stored = graph_[stored].inputs[0];
+      const bool is_bare =
+          graph_.without_views(node.inputs[0]) == first && graph_.without_views(node.inputs[1]) == second;
+      if (is_bare ||
+          std::ranges::find(request_.outputs, stored, &GraphOutput::node) != request_.outputs.end())
+        continue;
       rounds_[at(stored)] = joined_[at(stored)] = 1;
     }
   }
@@ -161,8 +166,8 @@ class Arranger {
   NodeIndex product_behind(NodeIndex value) const {
     while (value >= 0 && !chosen_[at(value)]) {
       const GraphNode& node = graph_[value];
-      const bool passes = node.op == Op::reshape || node.op == Op::permute;
-      if (rounds_[at(value)] || (!passes && node.kind() != OpKind::elementwise)) return -1;
+      if (node.dtype != DType::float32 || rounds_[at(value)]) return -1;
+      if (node.op != Op::reshape && node.op != Op::permute && node.kind() != OpKind::elementwise) return -1;
       NodeIndex source = -1;
       for (NodeIndex input : node.inputs) {
         if (graph_[graph_.without_views(input)].kind() == OpKind::leaf ||

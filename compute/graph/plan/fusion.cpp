@@ -104,7 +104,8 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
       std::ranges::move(rows.notes, std::back_inserter(schedule.notes));
       schedule.planning_steps = steps;
       if (given.steps) *given.steps += steps;
-      if (options.fuse && options.product_turn_operations == 0) arrange_constants(split_graph, schedule);
+      if (options.fuse && options.arranges_constants && options.product_turn_operations == 0)
+        arrange_constants(split_graph, schedule);
       graph = std::move(split_graph);
       request = std::move(split_request);
       return schedule;

@@ -92,6 +92,7 @@ struct FusionOptions {
   std::int32_t most_invocations = 128;  // per workgroup of any kernel
 
   Expand expand = Expand::device;
+  bool arranges_constants = true;  // once, into new constants, instead of in each run
   tensor::PageLimits pages;
 
   // Measured on the device; overrides the cost model (variants.h). Null: none. Must outlive the call.
