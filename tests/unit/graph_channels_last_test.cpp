@@ -314,7 +314,7 @@ TEST(ChannelsLast, ShortcutsAreStoredAsFloat16) {
   EXPECT_LE(wide, 1);  // the last product's, which the output has in another order
 }
 
-// Bare products may be exact parts of one, of whole numbers, and a program's output is nobody's shortcut.
+// Bare products may be exact parts of one, of whole numbers, and a program's outputs stay as they are.
 TEST(ChannelsLast, SumsOfBareProductsStayFloat32) {
   const Tensor x = image(2, 8, 12);
   const auto conv = [&](int seed, bool with_bias) {
