@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t kValues = 16;           // of a patch
 constexpr std::int64_t kRowsAtOnce = 48;       // of the product: whole tiles of all kernel sets
 constexpr std::int64_t kNearValues = 3 << 16;  // of a piece: three quarters of a second cache
-constexpr std::int64_t kNearWeights = 1
-                                      << 13;  // channels by rows of the product: 512 KiB of transformed ones
+// channels by rows of the product: 512 KiB of transformed weights
+constexpr std::int64_t kNearWeights = 1 << 13;
 constexpr std::int64_t kNearPlane = 1 << 16;  // of a piece, for one value
 
 // The rows of windows of 3 x 3 over images with this pitch and plane, at every place.

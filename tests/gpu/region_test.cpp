@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 
 #include "compute/base/text.h"
 #include "compute/graph/gradients/autodiff.h"
@@ -21,7 +22,25 @@ namespace {
 
 using test::wave;
 
-class RegionTest : public test::SessionTest {};
+class RegionTest : public test::SessionTest {
+ protected:
+  using Describe = std::function<ProgramDescription(bool fuse)>;
+  using Check = std::function<void(const Program& fused, const Program& plain)>;
+
+  // The outputs of the program as it is fused, and of one kernel per operation, differ by the tolerance at
+  // most.
+  void expect_same_fused_and_not(const Describe& describe, float tolerance, const Check& check = {}) {
+    auto fused = Program::compile(session().runtime(), describe(true)),
+         plain = Program::compile(session().runtime(), describe(false));
+    ASSERT_TRUE(fused && plain);
+    if (check) check(*fused, *plain);
+    const auto x = session().run(*fused), y = session().run(*plain);
+    ASSERT_TRUE(x && y);
+    for (std::size_t o = 0; o < x->size(); ++o)
+      EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(tolerance), (*y)[o].floats))
+          << "output " << o;
+  }
+};
 
 struct Step {
   nn::Sequential network;
@@ -262,15 +281,10 @@ TEST_F(RegionTest, GroupedGradientsAreTheSameFusedAndNot) {
       result.outputs.push_back(losses);
       return result;
     };
-    auto a = Program::compile(session().runtime(), description(true)),
-         b = Program::compile(session().runtime(), description(false));
-    ASSERT_TRUE(a && b);
-    const auto x = session().run(*a), y = session().run(*b);
-    ASSERT_TRUE(x && y);
-    for (std::size_t o = 0; o < x->size(); ++o)
-      EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(2e-6f), (*y)[o].floats))
-          << "output " << o << " of " << networks;
-    EXPECT_LE(a->stats().dispatches, 2u) << a->explain();
+    SCOPED_TRACE(networks);
+    expect_same_fused_and_not(description, 2e-6f, [](const Program& fused, const Program&) {
+      EXPECT_LE(fused.stats().dispatches, 2u) << fused.explain();
+    });
   }
 }
 
@@ -286,14 +300,7 @@ TEST_F(RegionTest, ProductsWithFurtherAxesAreTheSameFusedAndNot) {
     const Tensor y = matmul(heads, mix);
     return ProgramDescription{.name = "heads", .outputs = {y, sum(square(y), {1})}, .fuse = fuse};
   };
-  auto a = Program::compile(session().runtime(), description(true)),
-       b = Program::compile(session().runtime(), description(false));
-  ASSERT_TRUE(a && b);
-  const auto x = session().run(*a), y = session().run(*b);
-  ASSERT_TRUE(x && y);
-  for (std::size_t o = 0; o < x->size(); ++o)
-    EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(1e-4f), (*y)[o].floats))
-        << "output " << o;
+  expect_same_fused_and_not(description, 1e-4f);
 }
 
 // Sums over gradients that other kernels read too.
@@ -312,14 +319,7 @@ TEST_F(RegionTest, NormsOfGradientsThatAreUsedElsewhereAreTheSameFusedAndNot) {
         .outputs = {g[0] + g[1], doubled, sum(square(doubled)), sum(square(g[1])) + sum(abs(g[0]))},
         .fuse = fuse};
   };
-  auto a = Program::compile(session().runtime(), description(true)),
-       b = Program::compile(session().runtime(), description(false));
-  ASSERT_TRUE(a && b);
-  const auto x = session().run(*a), y = session().run(*b);
-  ASSERT_TRUE(x && y);
-  for (std::size_t o = 0; o < x->size(); ++o)
-    EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(1e-5f), (*y)[o].floats))
-        << "output " << o;
+  expect_same_fused_and_not(description, 1e-5f);
 }
 
 // A network too wide for a workgroup's memory runs in separate kernels, with the same results.
@@ -330,12 +330,7 @@ TEST_F(RegionTest, NetworksThatDoNotFitAreStillRight) {
     return ProgramDescription{
         .name = "wide", .outputs = {network(Variable("x", {3, 4}, wave(12, 1, 1)).value())}, .fuse = fuse};
   };
-  auto a = Program::compile(session().runtime(), description(true)),
-       b = Program::compile(session().runtime(), description(false));
-  ASSERT_TRUE(a && b);
-  const auto x = session().run(*a), y = session().run(*b);
-  ASSERT_TRUE(x && y);
-  EXPECT_THAT((*x)[0].floats, testing::Pointwise(testing::FloatNear(2e-5f), (*y)[0].floats));
+  expect_same_fused_and_not(description, 2e-5f);
 }
 
 // Seven wide layers are all needed at the end: too much for the memory of a workgroup, which a cut of the
@@ -359,15 +354,9 @@ TEST_F(RegionTest, RegionsThatAreCutAreTheSameFusedAndNot) {
     const std::vector<Tensor> g = gradients(loss, weights).value();
     return ProgramDescription{.name = "cut", .outputs = {loss, g[0], g[6], g[7], g[13]}, .fuse = fuse};
   };
-  auto a = Program::compile(session().runtime(), description(true)),
-       b = Program::compile(session().runtime(), description(false));
-  ASSERT_TRUE(a && b);
-  EXPECT_LT(a->stats().kernels, b->stats().kernels);
-  const auto x = session().run(*a), y = session().run(*b);
-  ASSERT_TRUE(x && y);
-  for (std::size_t o = 0; o < x->size(); ++o)
-    EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(2e-5f), (*y)[o].floats))
-        << "output " << o;
+  expect_same_fused_and_not(description, 2e-5f, [](const Program& fused, const Program& plain) {
+    EXPECT_LT(fused.stats().kernels, plain.stats().kernels);
+  });
 }
 
 }  // namespace
