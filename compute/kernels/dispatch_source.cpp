@@ -49,6 +49,7 @@ class DispatchNames : public MemoryNames {
   std::string array(const Place& place, DType dtype) override { return named(place, array_kind(dtype)); }
   std::string vectors(const Place& place, DType dtype) override { return named(place, vectors_kind(dtype)); }
   std::string quads(const Place& place) override { return named(place, 'e'); }
+  std::string marks(const Place& place) override { return named(place, 'm'); }
 
   std::string offset(const Place& place) override {
     auto found = std::ranges::find(source_.table, place);
@@ -76,7 +77,8 @@ class DispatchNames : public MemoryNames {
     for (const std::string& name : arrays_) {
       const std::size_t digits = prefix_.size() + 1;
       out += "layout(std430, set = 0, binding = " + name.substr(digits, name.size() - digits - 1) +
-             ") buffer B_" + name + " { " + type_of(name) + " " + name + "[]; };\n";
+             (name.back() == 'm' ? ") coherent volatile buffer B_" : ") buffer B_") + name + " { " +
+             type_of(name) + " " + name + "[]; };\n";
     }
     for (std::size_t entry = 0; entry < source_.table.size(); ++entry)
       out +=
@@ -166,6 +168,8 @@ class DispatchNames : public MemoryNames {
         return "u16vec4";
       case 'e':
         return "uvec4";
+      case 'm':
+        return "uint";
       default:
         return "int";
     }
@@ -501,8 +505,8 @@ struct Bindings {
   std::size_t entries = 0;
 };
 
-Bindings bindings_of(const Schedule& schedule, const Task& task, const DispatchLimits& limits,
-                     const BufferOf& buffer_of) {
+Bindings bindings_of(const Graph& graph, const Schedule& schedule, const Task& task,
+                     const DispatchLimits& limits, const BufferOf& buffer_of) {
   Bindings bindings;
   const auto add = [&](Place place) {
     const std::int32_t parts = limits.parts_of(place);
@@ -511,6 +515,8 @@ Bindings bindings_of(const Schedule& schedule, const Task& task, const DispatchL
   };
   for (const Read& read : task.reads) add(schedule.place[at(read.node)]);
   for (const Store& store : task.stores) add(store.place);
+  if (task.kind == TaskKind::page && graph[task.anchor].source->page->marks > 0)
+    add({PlaceKind::constant, task.anchor});
   for (const RunExtent& extent : schedule.extents)
     bindings.buffers.insert(buffer_of({PlaceKind::input, extent.input}));
   return bindings;
@@ -523,7 +529,7 @@ Result<> check_bindings(const Graph& graph, const Schedule& schedule, const Disp
   for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
     const Task& task = schedule.tasks[t];
     if (Emitter::group_count(graph, task, kWorkgroupSize) == 0) continue;
-    const Bindings own = bindings_of(schedule, task, limits, buffer_of);
+    const Bindings own = bindings_of(graph, schedule, task, limits, buffer_of);
     const std::size_t buffers = own.buffers.size(), tensors = own.entries;
     if (buffers <= limits.storage_buffers && tensors <= limits.table_entries) continue;
     too_wide.push_back(static_cast<std::int32_t>(t));
@@ -565,7 +571,7 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
   for (const std::int32_t t : order) {
     const Task& task = schedule.tasks[at(t)];
     if (groups_of(t) == 0) continue;
-    const auto [own, own_entries] = bindings_of(schedule, task, limits, buffer_of);
+    const auto [own, own_entries] = bindings_of(graph, schedule, task, limits, buffer_of);
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
     const bool alone = groups_of(t) > kMaxPackedGroups;

@@ -59,6 +59,8 @@ class MemoryNames {
   std::string vectors(const graph::Place& place) { return vectors(place, DType::float32); }
   // The same buffer as uvec4[]: eight float16 or bfloat16 elements each, or sixteen of one byte.
   virtual std::string quads(const graph::Place& place) = 0;
+  // As uint[], coherent and volatile.
+  virtual std::string marks(const graph::Place& place) = 0;
   // Whether the value lies in several buffers. Then it has functions instead of an array: they load or store
   // an element of what `array` or `vectors` would be, or put one that shares its word. Their index counts
   // from the first buffer's start.

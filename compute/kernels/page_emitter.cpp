@@ -41,6 +41,10 @@ std::string PageEmitter::function(const std::string& name) {
   for (const std::size_t k : page.eights) out += eight_functions(k);
   for (std::size_t k = 0; k < page.outputs.size(); ++k)
     out += std::ranges::find(page.kept, k) == page.kept.end() ? store_function(k) : kept_functions(k);
+  if (page.marks > 0) {
+    const Place marks{PlaceKind::constant, task_.anchor};
+    out += text("#define imp_mark(i) ", memory_.marks(marks), "[", memory_.offset(marks), " + (i)]\n");
+  }
   if (!page.prelude.empty()) out += text(embedded_shader(page.prelude), "\n");
   out += callers_text(text("page '", page.name, "'"), page.glsl);
   if (!page.shader.empty()) out += text(embedded_shader(page.shader), "\n");

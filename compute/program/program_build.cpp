@@ -8,6 +8,7 @@
 #include "compute/program/program_impl.h"
 #include "compute/program/task_work.h"
 #include "compute/program/variant_tuner.h"
+#include "compute/tensor/pages/library_page.h"
 #include "compute/vk/access_tracker.h"
 #include "compute/vk/pipelines/glsl_compiler.h"
 
@@ -250,6 +251,8 @@ void Program::Impl::count() {
       for (const Read& read : task.reads)
         add(accesses, schedule.place[static_cast<std::size_t>(read.node)], false);
       for (const Store& store : task.stores) add(accesses, store.place, true);
+      if (task.kind == TaskKind::page && source.graph[task.anchor].source->page->marks > 0)
+        add(accesses, {PlaceKind::constant, task.anchor}, true);
     }
     for (const RunExtent& extent : schedule.extents) add(accesses, {PlaceKind::input, extent.input}, false);
     accesses.push_back(

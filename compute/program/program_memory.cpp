@@ -8,6 +8,7 @@
 #include "compute/base/text.h"
 #include "compute/graph/schedule/memory_plan.h"
 #include "compute/program/program_impl.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint {
 
@@ -26,6 +27,16 @@ void occupy_sections(std::vector<std::uint64_t>& sections, std::uint64_t begin, 
     sections[index] =
         std::max(sections[index], std::min(section_bytes, begin + bytes - index * section_bytes));
   }
+}
+
+bool has_constant(const GraphNode& node) {
+  return node.op == Op::constant || (node.op == Op::page && node.source->page->marks > 0);
+}
+
+// Bytes of a constant, or of a page's marks before the first run: zeros.
+SharedBytes constant_bytes(const GraphNode& node) {
+  if (node.op == Op::constant) return node.source->constant->bytes;
+  return SharedBytes(std::vector<std::byte>(4 * at(node.source->page->marks)));
 }
 
 constexpr std::uint64_t kSmallConstant = 64 << 10;  // bytes, up to which constants share an upload
@@ -50,8 +61,8 @@ Result<> Program::Impl::place_constants() {
   std::vector<std::uint64_t> section_ends;
   for (NodeIndex n = 0; n < source.graph.size(); ++n) {
     const GraphNode& node = source.graph[n];
-    if (node.op != Op::constant) continue;
-    const std::uint64_t bytes = node.source->constant->bytes.size();
+    if (!has_constant(node)) continue;
+    const std::uint64_t bytes = constant_bytes(node).size();
     end = within_section(end, aligned(bytes), section);
     constant_offset[static_cast<std::size_t>(n)] = end;
     const std::uint64_t taken =
@@ -83,8 +94,8 @@ Result<> Program::Impl::upload_constants() {
   };
   for (NodeIndex n = 0; n < source.graph.size(); ++n) {
     const GraphNode& node = source.graph[n];
-    if (node.op != Op::constant) continue;
-    const SharedBytes& bytes = node.source->constant->bytes;
+    if (!has_constant(node)) continue;
+    const SharedBytes bytes = constant_bytes(node);
     const std::uint64_t offset = constant_offset[static_cast<std::size_t>(n)];
     const bool small = bytes.size() <= kSmallConstant;
     if (!small || offset / section != begin / section || offset != begin + run.size()) {
@@ -194,8 +205,10 @@ std::int32_t Program::Impl::part_count(const Place& place) const {
     case PlaceKind::output:
       bytes = source.outputs[index].bytes;
       break;
-    case PlaceKind::temporary:
     case PlaceKind::constant:
+      if (source.graph[place.index].op == Op::page) break;  // marks
+      [[fallthrough]];
+    case PlaceKind::temporary:
       bytes = tensor_bytes(source.graph[place.index].shape, source.graph[place.index].dtype);
       break;
     case PlaceKind::variable:

@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 
+#include "compute/base/text.h"
 #include "compute/program/program.h"
 #include "compute/program/run.h"
+#include "compute/tensor/pages/scan_page.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
 #include "tests/gpu/trainer.h"
@@ -155,6 +157,39 @@ TEST_F(ProgramDeviceTest, MoreBlocksThanAKernelBindsAreTakenOneByOne) {
   ASSERT_EQ(log.size(), 1u);
   EXPECT_THAT(log[0], testing::HasSubstr("80 operations have kernels of their own"));
   EXPECT_THAT(log[0], testing::HasSubstr("memory blocks"));
+}
+
+// A scan in one kernel, by workgroups that find all, some or none of the chunks before them in the marks.
+TEST_F(ProgramDeviceTest, ScansInOnePassWithEqualBitsWhateverIsLate) {
+  constexpr std::int64_t kLines = 3, kLength = 30004;
+  const tensor::PageLimits limits{.invocations = 256, .groups = 64};
+  const Shape shape{kLines, kLength};
+  const Variable x("x", shape, test::wave(kLines * kLength, 1, 1));
+  for (const tensor::ScanKind kind : {tensor::ScanKind::sum, tensor::ScanKind::recurrence}) {
+    std::vector<Update> updates;
+    std::vector<Variable> found;
+    for (const int tries : {0, 1, 256}) {
+      // A product and a sum as they are loaded, which kernels may fuse.
+      const Tensor inputs[] = {x.value() * 1.25f + 0.125f, x.value() * 0.75f};
+      found.push_back(Variable::zeros(text("tries ", tries), shape));
+      const bool is_sum = kind == tensor::ScanKind::sum;
+      updates.push_back(
+          Update::assign(found.back(), tensor::scan_on_device(kind, std::span(inputs).first(is_sum ? 1 : 2),
+                                                              {.axis = 1, .tries = tries}, limits)[0]));
+    }
+    // Chunks that are late are read again after others have stored theirs.
+    const Tensor own[] = {x.value() * 0.25f, x.value() * 0.5f};
+    updates.push_back(Update::assign(
+        x, tensor::scan_on_device(tensor::ScanKind::recurrence, own, {.axis = 1, .tries = 0}, limits)[0]));
+    Program program = compile(ProgramDescription{.name = "one pass", .updates = updates});
+    EXPECT_LT(program.stats().dispatches, 2 * updates.size());  // two passes: twice as many
+    for (int run = 0; run < 3; ++run) {
+      run_sliced(program, {run == 1 ? 1u : 10000u});
+      const std::vector<float> late = floats(found[0]);
+      EXPECT_EQ(floats(found[1]), late) << run;
+      EXPECT_EQ(floats(found[2]), late) << run;
+    }
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "compute/graph/schedule/exact_values.h"
 
 #include "compute/base/at.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint::graph {
 
@@ -31,6 +32,8 @@ std::vector<std::uint8_t> exact_values(const Graph& graph, const std::vector<std
   std::vector<std::uint8_t> exact(graph.nodes.size(), 0);
   std::vector<NodeIndex> stack;
   for (NodeIndex i = 0; i < graph.size(); ++i) {
+    if (graph[i].op == Op::page && graph[i].source->page->marks > 0)
+      stack.insert(stack.end(), graph[i].inputs.begin(), graph[i].inputs.end());
     if (!compares(graph[i].op)) continue;
     for (const int side : {0, 1}) {
       const NodeIndex value = graph.without_views(graph[i].inputs[at(side)]);

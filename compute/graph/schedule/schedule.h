@@ -19,8 +19,8 @@ inline constexpr int kFoldColumns = 16;
 // Maps with at least this many elements process four per invocation.
 inline constexpr std::int64_t kLargeMap = 1 << 16;
 
-// Where a value lies between kernels. index by kind: temporary and constant: node; input and output: position
-// in the program's description; variable: position in Schedule::variables.
+// Where a value lies between kernels. index by kind: temporary and constant: node, or a page that has marks;
+// input and output: position in the program's description; variable: position in Schedule::variables.
 enum class PlaceKind : std::uint8_t { none, temporary, input, output, variable, constant };
 // Alignment of stored values (16 bytes), in elements. Kernels load and store four at a time.
 inline constexpr std::int64_t kPlaceAlignment = 4;  // elements of four bytes

@@ -50,6 +50,9 @@ struct LibraryPage : Page {
   std::vector<std::size_t> eights;
   // Some expansions compute outputs that nothing reads: what only those read is dropped.
   bool spares_outputs = false;
+  // Words of memory by which workgroups tell each other what they found: imp_mark(i), a coherent uint. Zeros
+  // at first; then runs keep them. The page's loads then compute exact values (exact_values.h).
+  std::int64_t marks = 0;
   bool keeps_names = false;  // outputs have the names of axes that their shapes say (Extent)
   // Cheap elementwise functions of the only output join the kernel, which stores each element once.
   bool is_continued = false;

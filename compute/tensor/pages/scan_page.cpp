@@ -30,18 +30,32 @@ void keep_four(int four, State states[4]) {
 #else
 void keep(int i, State state) { imp_store_0(i, state); }
 #endif
-#if CHUNKS > 1 && TOTALS == 0
+#if CHUNKS > 1 && TOTALS == 0 && ONE_PASS == 0
 State chunk_total(int i) { return imp_load_1(i); }
 #endif
 State identity() { return VALUE(0); }
-State combine(State a, State b) { return a + b; }
+State combine(State a, State b) {
+  PRECISE State sum = a + b;
+  return sum;
+}
+#if ONE_PASS == 1
+uint[1] words_of(State state) { return uint[1](BITS_OF(state)); }
+State of_words(uint words[1]) { return OF_BITS(words[0]); }
+#endif
 )";
 
 // A factor of the state before, and a term. Elements are terms and factors.
 constexpr char kRecurrence[] = R"(
 struct State { float factor, term; };
 State identity() { return State(1.0, 0.0); }
-State combine(State a, State b) { return State(a.factor * b.factor, b.factor * a.term + b.term); }
+State combine(State a, State b) {
+  PRECISE float factor = a.factor * b.factor, term = b.factor * a.term + b.term;
+  return State(factor, term);
+}
+#if ONE_PASS == 1
+uint[2] words_of(State state) { return uint[2](floatBitsToUint(state.factor), floatBitsToUint(state.term)); }
+State of_words(uint words[2]) { return State(uintBitsToFloat(words[0]), uintBitsToFloat(words[1])); }
+#endif
 #if FOURS == 1
 State[4] four_elements(int line, int four) {
   vec4 a = imp_four_1(imp_row_1(line) + four), b = imp_four_0(imp_row_0(line) + four);
@@ -59,7 +73,7 @@ void keep_four(int four, State states[4]) {
 #else
 void keep(int i, State state) { imp_store_0(i, state.term); }
 #endif
-#if CHUNKS > 1 && TOTALS == 0
+#if CHUNKS > 1 && TOTALS == 0 && ONE_PASS == 0
 State chunk_total(int i) { return State(imp_load_2(i), imp_load_3(i)); }
 #endif
 )";
@@ -85,7 +99,9 @@ State chunk_total(int i) { return State(imp_load_1(i), imp_load_2(i)); }
 
 std::string prelude(ScanKind kind, DType dtype) {
   const bool is_float = dtype == DType::float32;
-  const std::string value = text("#define VALUE ", is_float ? "float" : "int", "\n");
+  const std::string value = text("#define VALUE ", is_float ? "float" : "int", "\n#define BITS_OF ",
+                                 is_float ? "floatBitsToUint" : "uint", "\n#define OF_BITS ",
+                                 is_float ? "uintBitsToFloat" : "int", "\n");
   switch (kind) {
     case ScanKind::sum:
       return value + kSum;
@@ -99,29 +115,32 @@ std::string prelude(ScanKind kind, DType dtype) {
   return {};
 }
 
+bool has_two_values(ScanKind kind) { return kind != ScanKind::sum; }
+bool is_extreme(ScanKind kind) { return kind == ScanKind::max || kind == ScanKind::min; }
+
 // How a scan is spread over workgroups (shaders/pages/scan.glsl).
 struct Layout {
   std::int64_t length = 1, inner = 1, lines = 1;
   std::int64_t run = 8, sides = 1, together = 1, slices = 1, columns = 1, chunks = 1, tiles = 1;
-  bool fours = false;  // elements come four at a time
+  bool fours = false;     // elements come four at a time
+  bool one_pass = false;  // one kernel for several chunks of a line
 
   std::int64_t groups() const { return (lines + columns - 1) / columns * chunks; }
 };
 
 std::int64_t pieces_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
-Layout layout_of(ScanKind kind, const Tensor& input, int axis, const PageLimits& limits) {
+// large: chunks of one large tile, for one pass.
+Layout layout_of(ScanKind kind, const Tensor& input, int axis, const PageLimits& limits, bool large) {
   const Shape& shape = input.shape();
-  const bool is_extreme = kind == ScanKind::max || kind == ScanKind::min,
-             has_two_values = is_extreme || kind == ScanKind::recurrence;
   Layout layout;
   layout.length = shape[axis];
-  layout.fours =
-      !is_extreme && input.dtype() == DType::float32 && axis == shape.rank() - 1 && layout.length % 4 == 0;
+  layout.fours = !is_extreme(kind) && input.dtype() == DType::float32 && axis == shape.rank() - 1 &&
+                 layout.length % 4 == 0;
   for (int k = axis + 1; k < shape.rank(); ++k) layout.inner *= shape[k];
   layout.lines = shape.element_count() / layout.length;
-  if (layout.fours && !has_two_values) layout.sides = 4;
-  layout.run = layout.fours ? 4 * layout.sides : has_two_values ? 4 : 8;
+  if (layout.fours && (large || !has_two_values(kind))) layout.sides = 4;
+  layout.run = layout.fours ? 4 * layout.sides : has_two_values(kind) ? 4 : 8;
   layout.together = limits.processor ? 1 : layout.run;
   const auto power = [](std::int64_t count) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
@@ -136,23 +155,44 @@ Layout layout_of(ScanKind kind, const Tensor& input, int axis, const PageLimits&
   const std::int64_t tiles = pieces_of(layout.length, layout.slices * layout.run),
                      blocks = pieces_of(layout.lines, layout.columns);
   // Chunks fill the device; a few tiles are not worth a second kernel.
-  const std::int64_t few = has_two_values ? 4 : 32 / layout.run,
-                     most = std::max<std::int64_t>(1, few * limits.groups / 2 / blocks);
+  const std::int64_t few = (has_two_values(kind) ? 16 : 32) / layout.run,
+                     most = std::max<std::int64_t>(
+                         1, (large ? limits.groups : few * limits.groups / 2) / blocks);
   layout.tiles = tiles <= few ? tiles : pieces_of(tiles, most);
   layout.chunks = pieces_of(tiles, layout.tiles);
+  layout.one_pass =
+      !is_extreme(kind) && layout.chunks > 1 && layout.tiles == 1 && layout.chunks <= layout.slices;
   return layout;
+}
+
+Layout layout_of(ScanKind kind, const Tensor& input, int axis, const PageLimits& limits) {
+  const Layout large = layout_of(kind, input, axis, limits, true);
+  return large.one_pass ? large : layout_of(kind, input, axis, limits, false);
 }
 
 LibraryPage page_of(ScanKind kind, DType dtype, const ScanOptions& options, const Layout& layout,
                     bool totals) {
   LibraryPage page;
   page.name = totals ? "scan totals" : "scan";
-  page.constants = {{"TOTALS", totals},        {"LENGTH", layout.length},    {"INNER", layout.inner},
-                    {"LINES", layout.lines},   {"RUN", layout.run},          {"TOGETHER", layout.together},
-                    {"SLICES", layout.slices}, {"COLUMNS", layout.columns},  {"CHUNKS", layout.chunks},
-                    {"TILES", layout.tiles},   {"REVERSE", options.reverse}, {"EXCLUSIVE", options.exclusive},
-                    {"FOURS", layout.fours},   {"SIDES", layout.sides}};
-  page.glsl = prelude(kind, dtype);
+  page.constants = {{"TOTALS", totals},
+                    {"LENGTH", layout.length},
+                    {"INNER", layout.inner},
+                    {"LINES", layout.lines},
+                    {"RUN", layout.run},
+                    {"TOGETHER", layout.together},
+                    {"SLICES", layout.slices},
+                    {"COLUMNS", layout.columns},
+                    {"CHUNKS", layout.chunks},
+                    {"TILES", layout.tiles},
+                    {"REVERSE", options.reverse},
+                    {"EXCLUSIVE", options.exclusive},
+                    {"FOURS", layout.fours},
+                    {"SIDES", layout.sides},
+                    {"ONE_PASS", layout.one_pass},
+                    {"TRIES", options.tries},
+                    {"WORDS", has_two_values(kind) ? 2 : 1}};
+  if (layout.one_pass) page.marks = 2 * (has_two_values(kind) ? 2 : 1) * layout.lines * layout.chunks;
+  page.glsl = text("#define PRECISE", layout.one_pass ? " precise\n" : "\n", prelude(kind, dtype));
   page.includes = {"special_values"};
   page.shader = "pages/scan";
   if (layout.fours) {
@@ -176,16 +216,15 @@ std::vector<Tensor> scan_on_device(ScanKind kind, std::span<const Tensor> inputs
                                    const PageLimits& limits) {
   const Shape& shape = inputs[0].shape();
   const DType dtype = inputs[0].dtype();
-  const bool is_extreme = kind == ScanKind::max || kind == ScanKind::min;
   const Layout layout = layout_of(kind, inputs[0], options.axis, limits);
   std::vector<Tensor> operands(inputs.begin(), inputs.end());
   const auto outputs_of = [&](const Shape& of, bool totals) {
     std::vector<PageOutput> outputs{{of, dtype}};
-    if (is_extreme) outputs.push_back({of, DType::int32});
+    if (is_extreme(kind)) outputs.push_back({of, DType::int32});
     if (totals && kind == ScanKind::recurrence) outputs.push_back({of, DType::float32});
     return outputs;
   };
-  if (layout.chunks > 1) {
+  if (layout.chunks > 1 && !layout.one_pass) {
     LibraryPage totals = page_of(kind, dtype, options, layout, true);
     totals.outputs = outputs_of({layout.lines, layout.chunks}, true);
     for (Tensor& total : run_page(std::move(totals), inputs)) operands.push_back(std::move(total));

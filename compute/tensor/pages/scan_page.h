@@ -13,11 +13,14 @@ enum class ScanKind : std::uint8_t { sum, max, min, recurrence };
 struct ScanOptions {
   int axis = 0;
   bool exclusive = false, reverse = false;
+  // How often a workgroup looks for another's combination before it computes it itself. No effect on bits.
+  int tries = 256;
 };
 
 // The scan by pages for a device. inputs: the elements; for a recurrence terms and factors. Two outputs for
-// max and min: values and positions; otherwise one. Long lines take two kernels: the totals of chunks, then
-// the elements. No kernel waits for another's workgroups, which Vulkan does not promise to run.
+// max and min: values and positions; otherwise one. Long lines are cut into chunks. A few long lines of sums
+// or recurrences take one kernel, others two: the totals of chunks, then the elements. No workgroup depends
+// on another's progress, which Vulkan does not promise.
 std::vector<Tensor> scan_on_device(ScanKind kind, std::span<const Tensor> inputs, const ScanOptions& options,
                                    const PageLimits& limits);
 
