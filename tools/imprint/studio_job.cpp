@@ -201,9 +201,11 @@ std::string failed_text(int status, bool began, const std::string& first) {
   if (code == 127) return "mpirun did not start. Install openmpi-bin (Debian).";
   if (WIFSIGNALED(status)) return text("mpirun was ended by signal ", WTERMSIG(status), ".");
   if (!began)
-    return text("mpirun ended with status ", code,
-                " before any game had joined the run; see the message above. If there is none, run the game "
-                "alone: it must call studio::join, and Member::frame until that returns false.");
+    return text(
+        "mpirun ended with status ", code,
+        " before any game had joined the run; see the message above. If there is none, run the game "
+        "alone: it must call studio::join, and Member::frame until that returns false. Or start it by "
+        "mpirun, which says more there.");
   const std::string who = first.empty() ? "" : text(" First to end: ", first, ".");
   if (code > 128) return text("a game was ended by signal ", code - 128, ".", who);
   return text("a game ended with status ", code, " before the run was over.", who);
