@@ -97,6 +97,7 @@ struct Program::Impl : Program::Body {
   Result<> make_sum_memory(const ProgramSequence& sequence, std::uint64_t bytes);
   Result<bool> import_sum_memory(SharedSums& shared, std::uint64_t bytes);
   std::size_t last_write(const Variable& variable) const;
+  std::size_t last_use(const Variable& variable) const;
   std::vector<Variable> in_order_of_writes(const Impl& part, std::vector<Variable> summed) const;
   Result<> record_stretches();
   Result<> record_stretch_copies();

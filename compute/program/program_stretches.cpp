@@ -149,6 +149,20 @@ std::size_t Program::Impl::last_write(const Variable& variable) const {
   return last;
 }
 
+// Its last dispatch that writes or reads the variable: what comes after may go on beside the copy of the sum.
+std::size_t Program::Impl::last_use(const Variable& variable) const {
+  std::size_t last = last_write(variable);
+  for (std::size_t d = last + 1; d < dispatches.size(); ++d)
+    for (const std::int32_t t : dispatches[d].tasks)
+      for (const Read& read : schedule.tasks[static_cast<std::size_t>(t)].reads) {
+        const Place place = schedule.place[static_cast<std::size_t>(read.node)];
+        if (place.kind == PlaceKind::variable &&
+            schedule.variables[static_cast<std::size_t>(place.index)] == variable.state())
+          last = d;
+      }
+  return last;
+}
+
 // The summed variables of a part in the order in which they are computed: the mean over all processes, since
 // they must add up in one order, and schedules of other devices differ.
 std::vector<Variable> Program::Impl::in_order_of_writes(const Impl& part,
@@ -193,7 +207,7 @@ Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
       }
       left -= variable.bytes();
       Sum& sum = sums[p].back();
-      ready = std::max(ready, part.last_write(variable));
+      ready = std::max(ready, part.last_use(variable));
       sum.dispatch = ready;
       sum.add(variable, offset);
     }

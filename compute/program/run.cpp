@@ -212,19 +212,23 @@ class AddingRun {
     const std::span<const Stretch> stretches = body_.stretches(slot);
     IMPRINT_CHECK(clear(stretches));
     for (const Stretch& stretch : stretches) {
-      IMPRINT_ASSIGN(last_, stretch.needs_sums && body_.copies
-                                ? body_.copies->submit_after_copies(stretch.commands)
-                                : queue_.submit(std::span(&stretch.commands, 1)));
-      if (const Result<> added = all_reduce(stretch.sums); !added) {
+      if (const Result<> done = run(stretch); !done) {
         body_.unfinished = last_;
         (void)clear(stretches);
-        return added.error();
+        return done.error();
       }
     }
     return last_;
   }
 
  private:
+  Result<> run(const Stretch& stretch) {
+    IMPRINT_ASSIGN(last_, stretch.needs_sums && body_.copies
+                              ? body_.copies->submit_after_copies(stretch.commands)
+                              : queue_.submit(std::span(&stretch.commands, 1)));
+    return all_reduce(stretch.sums);
+  }
+
   // Numbers are copied to the host as soon as they are computed, also while others are on their way.
   Result<> all_reduce(std::span<const StretchSum> sums) {
     std::vector<std::uint64_t> copied;  // points of the copy queue; 0: the main queue copies

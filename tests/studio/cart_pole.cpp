@@ -43,6 +43,9 @@ struct Flags {
   double slow_ms = 0;            // of each frame of rank 1
   double odd_lean = 0;           // of the pole at the start: a game that is not the one of a log
   std::int64_t exit_frame = -1;  // in which rank 1 calls exit()
+  int exit_status = 1;
+  bool idle = false;             // its agents neither observe nor act
+  bool nan_score = false;        // of rank 1's episodes
   std::int64_t nan_frame = -1;   // in which rank 1 observes NaN
   std::int64_t full_frame = -1;  // from which on rank 1 writes no file beyond some bytes: its disk is full
   std::uint32_t odd_width = 0;   // of rank 1's hidden layers
@@ -210,7 +213,7 @@ void draw(Body& body) {
 }
 
 void inject_faults(const Flags& flags, std::int64_t frame, Stage& stage) {
-  if (frame == flags.exit_frame) std::exit(1);
+  if (frame == flags.exit_frame) std::exit(flags.exit_status);
   if (frame == flags.nan_frame) stage.break_observation();
   if (frame != flags.full_frame) return;
   const rlimit small{256, 256};
@@ -252,7 +255,8 @@ int play(const Flags& flags) {
     if (studio::rank() == 1) inject_faults(flags, frames, stage);
     if (flags.slow_ms > 0 && studio::rank() == 1)
       std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(flags.slow_ms));
-    stage.frame([&](Body& body) { body.episode.ended(body.returned); });
+    const bool odd = flags.nan_score && studio::rank() == 1;
+    if (!flags.idle) stage.frame([&](Body& body) { body.episode.ended(odd ? std::nan("") : body.returned); });
   }
   if (studio::rank() == 0 && !settings.folder.empty()) {
     const imprint::game::BrainHash hash = must(stage.brain().hash());
@@ -286,6 +290,9 @@ int main(int argc, char** argv) {
   app.add_option("--slow-ms", flags.slow_ms, "milliseconds that rank 1 sleeps in each frame");
   app.add_option("--odd-lean", flags.odd_lean, "radians that the pole leans at the start");
   app.add_option("--exit-frame", flags.exit_frame, "frame in which rank 1 calls exit()");
+  app.add_option("--exit-status", flags.exit_status, "status of that");
+  app.add_flag("--idle", flags.idle, "agents neither observe nor act");
+  app.add_flag("--nan-score", flags.nan_score, "scores of rank 1's episodes are NaN");
   app.add_option("--nan-frame", flags.nan_frame, "frame in which rank 1 observes NaN");
   app.add_option("--full-frame", flags.full_frame, "frame from which on rank 1's disk is full");
   app.add_option("--odd-width", flags.odd_width, "width of rank 1's only hidden layer");

@@ -40,6 +40,12 @@ TEST(CurriculumTest, DrawsWhatTheFileSays) {
   EXPECT_NE(all.draw(3, 8), all.draw(4, 8));
 }
 
+TEST(CurriculumTest, KnowsWhetherItHasParameters) {
+  EXPECT_FALSE(parsed(R"({"lessons": [{"score": 1}, {}]})").has_parameters());
+  EXPECT_TRUE(parsed(R"({"parameters": {"a": 1}})").has_parameters());
+  EXPECT_TRUE(parsed(R"({"lessons": [{"score": 1}, {"parameters": {"a": 1}}]})").has_parameters());
+}
+
 // A parameter's draws do not depend on the others.
 TEST(CurriculumTest, ParametersHaveStreamsOfTheirOwn) {
   const Curriculum one = parsed(R"({"parameters": {"a": {"uniform": [0, 1]}}})"),
@@ -104,6 +110,16 @@ TEST(CurriculumTest, RefusesByField) {
   EXPECT_THAT(refused(R"({"lessons": [{}, {}]})"), HasSubstr("lessons[0].score: found none"));
   EXPECT_THAT(refused(R"({"lessons": [{"name": 3}]})"),
               HasSubstr("lessons[0].name: found 3, expected a text"));
+  for (const char* name : {R"("")", R"("a,b")", R"("a\"b")", R"("a\nb")"})
+    EXPECT_THAT(refused(text(R"({"lessons": [{"name": )", name, "}]}")),
+                HasSubstr("expected a text without commas, quotes and line breaks"));
+  EXPECT_THAT(refused(R"({"parameters": {"a": {"uniform": [2, 1]}}})"),
+              HasSubstr("parameters.a: found [2,1], expected the lower number first"));
+  EXPECT_THAT(refused(R"({"parameters": {"a": {"normal": [2, -1]}}})"),
+              HasSubstr("a deviation of 0 or more"));
+  EXPECT_THAT(refused(R"({"lessons": [{"score": 1, "episodes": 0}, {}]})"),
+              HasSubstr("lessons[0].episodes: found 0, expected a number of 1 or more"));
+  EXPECT_THAT(refused(R"({"adapt": {"episodes": 0.5}})"), HasSubstr("adapt.episodes: found 0.5"));
   const std::string deep = R"({"parameters":)" + std::string(200'000, '[') + std::string(200'000, ']') + "}";
   EXPECT_THAT(refused(deep), HasSubstr("JSON nested deeper than 8 levels"));
   EXPECT_LT(refused(R"({"parameters": {"a": ")" + std::string(100'000, 'x') + "\"}}").size(), 1000u);

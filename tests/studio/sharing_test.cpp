@@ -333,6 +333,35 @@ TEST_F(SharingTest, SumsGetShorter) {
     EXPECT_EQ((*read)[i].floats, std::vector<float>(kHalfMiB, 2 * static_cast<float>(i) + 1)) << i;
 }
 
+// Kernels of the part that read a variable after its own write get this process's numbers. On a GPU with a
+// copy queue its sum would come while they run.
+TEST_F(SharingTest, KernelsOfThePartReadNoSum) {
+  Computer computer = Computer::gpu();
+  ASSERT_TRUE(computer.standalone);
+  Session& session = computer.session();
+  constexpr std::int64_t kLarge = 1 << 19;
+  constexpr int kReads = 40;
+  const Variable large = Variable::zeros("large", {kLarge}), read_once = Variable::zeros("read", {1}),
+                 small = Variable::zeros("small", {1});
+  const Tensor own = large.value() + 1.0f;
+  Tensor mean_of_own = mean(own);
+  for (int i = 0; i < kReads; ++i) mean_of_own = mean(own * mean_of_own);
+  ProgramSequence sequence{.name = "reads", .parts = {{.description = {.name = "reads"}}}};
+  sequence.parts[0].description.updates = {Update::assign(large, own),
+                                           Update::assign(read_once, reshape(mean_of_own, {1})),
+                                           Update::assign(small, small.value() + mean_of_own)};
+  sequence.parts[0].summed = {large, small};
+  sequence.all_reduce = all_reduce();
+  sequence.shared_sums = shared_sums();
+  auto program = Program::compile(session.runtime(), sequence);
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_TRUE(session.run(*program));
+  const auto found = session.read(std::vector<Variable>{large, read_once, small});
+  EXPECT_EQ((*found)[0].floats, std::vector<float>(kLarge, 2));
+  EXPECT_EQ((*found)[1].floats, std::vector<float>{1}) << "a kernel read the sum";
+  EXPECT_EQ((*found)[2].floats, std::vector<float>{2});
+}
+
 class Ending : public ::testing::Environment {
  public:
   void TearDown() override { Group::all().finish(); }

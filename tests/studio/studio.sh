@@ -130,6 +130,7 @@ case "$which" in
     run wrong --games 2 --steps 100 --curriculum "$folder/wrong.json" "$game"
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says wrong "parameters.lean: found [1], expected two numbers"
+    ! grep --quiet "rank" "$folder/wrong.txt" || fail "games were started with a wrong file"
     ;;
   searches) # trials of a rate: the absurd one loses, and the best brain is there; the way to share is measured
     echo '{"--rate": {"grid": [0.001, 1]}}' >"$folder/search.json"
@@ -194,6 +195,11 @@ case "$which" in
     ! grep --quiet "Starts again" "$folder/ppo.txt" || fail "the learner was started again"
     mean_of_half "$folder/ppo/curve.csv" 80  # about 20 without learning
     [ -s "$folder/ppo/final.brain" ] || fail "there is no final.brain"
+    # Status 0 before the learner's word is no end of an actor.
+    run left --share actors --games 2 --steps 100000000 --restarts 1 "$game" --exit-frame 600 --exit-status 0
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says left ") ended with status 0 before the run was over. It starts again"
+    says left "no actor is left"
     run dqn --share actors --games 3 --evaluators 1 --replay-ratio 2 --steps 2500 --checkpoint 0 --report 0.2 "$game" --learner dqn
     ends_well dqn
     says dqn "    evaluated"
@@ -225,6 +231,9 @@ case "$which" in
     cmp "$folder/whole/final.brain" "$folder/parts/final.brain"
     cut -d, -f2- "$folder/whole/league.csv" >"$folder/whole.table"
     cut -d, -f2- "$folder/parts/league.csv" | cmp - "$folder/whole.table"
+    run vain --games 2 --steps 600 --checkpoint 0 --record 1 "$game"
+    says vain "rank 0 on"
+    says vain "--record: the game began no episode, so none is recorded. Call Member::begin_episode for each."
     run none --games 2 --checkpoint 0 --league 2 --steps 100 "$game"
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says none "league: found no folder, no checkpoints"
@@ -253,11 +262,39 @@ case "$which" in
     run exits --games 2 --steps 5000 --restarts 0 --checkpoint 0 "$game" --exit-frame 600
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     grep --quiet "rank 1 on .* leaves before the run is over: it called exit()" "$folder/exits.txt" || fail "exit() is not told by rank"
+    # Such a status is no studio's: another start may help.
+    run three --games 2 --steps 5000 --restarts 1 --checkpoint 0 "$game" --exit-frame 600 --exit-status 3
+    says three "Starts again"
+    run score --games 2 --steps 5000 --checkpoint 0 "$game" --nan-score
+    ends_well score
+    says score "score: found nan, expected a finite number"
+    ! grep --quiet nan "$folder/score/curve.csv" || fail "the report counts nan"
+    # Without room for memory that processes share, as in some containers; only root can make it so.
+    if unshare --mount true 2>/dev/null; then
+      status=0
+      unshare --mount sh -c 'mount -t tmpfs -o size=64k tmpfs /dev/shm && exec "$@"' sh "$imprint" studio --devices cpu --folder "$folder/room" \
+        --games 2 --steps 3000 "$game" >"$folder/room.txt" 2>&1 || status=$?
+      ends_well room
+      says room "/dev/shm: found 64 KiB free, expected"
+    fi
     run full --games 2 --steps 8000 --checkpoint 2 "$game" --full-frame 3000
     ends_well full
     grep --quiet "rank 1 on .*File too large" "$folder/full.txt" || fail "the full disk is not told by rank"
     says full "stays the newest. Free some space"
     [ -s "$folder/full/final.brain" ] || fail "there is no final.brain"
+    # mpirun names no rank; it is stopped here, so that it ends no other game before the tool has looked.
+    "$imprint" studio --devices cpu --folder "$folder/killed" --games 2 --steps 100000000 --checkpoint 0 --restarts 0 --report 0.1 "$game" >"$folder/killed.txt" 2>&1 &
+    runs=$!
+    for _ in $(seq 500); do ! grep --quiet "^exchange" "$folder/killed.txt" || break; sleep 0.02; done
+    sleep 0.5
+    starter=$(pgrep --parent "$runs" mpirun)
+    victim=$(od --address-radix=n --format=u4 --skip-bytes=12 --read-bytes=4 "$folder/killed/alive/1" | tr -d ' ')
+    kill -STOP "$starter"
+    kill -KILL "$victim"
+    sleep 0.5
+    kill -CONT "$starter"
+    ! wait "$runs" || fail "a killed run ended well"
+    says killed "a game was ended by signal 9. First to end: rank 1 (process $victim on "
     # However fast the games are: the run lasts until the hang is told, and some exchanges longer.
     "$imprint" studio --devices cpu --folder "$folder/hung" --share actors --games 3 --steps 100000000 --patience 3 --report 0.1 "$game" --hang-rank 1 --hang-frame 2000 >"$folder/hung.txt" 2>&1 &
     runs=$!
@@ -270,6 +307,19 @@ case "$which" in
     ! wait "$runs" || fail "a stopped run ended as if it were done"
     ;;
   refuses) # another network in one game: no restart helps
+    run whole --games 2 --steps 3000 --checkpoint 1 "$game"
+    ends_well whole
+    cp -r "$folder/whole" "$folder/before"
+    run whole --games 2 --steps 9000 --checkpoint 1 "$game" --remember # a brain of another desc
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says whole "Or begin again in another --folder; this one stays as it is."
+    diff --recursive --exclude=alive --exclude=command "$folder/before" "$folder/whole" || fail "a run of another brain changed the folder"
+    run minus --games 2 --steps -3 "$game"
+    says minus "--steps: found -3, expected a whole number of 0 or more"
+    run seconds --games 2 --seconds nan "$game"
+    says seconds "--seconds: found nan, expected seconds, 0 or more"
+    run typo --gmaes 2 "$game"
+    says typo "--gmaes: found an unknown option"
     run odd --games 2 --steps 5000 "$game" --odd-width 8
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says odd "rank 1: found"
@@ -305,6 +355,10 @@ case "$which" in
     ends_well hung
     says hung "Not arrived: rank 1 (process"
     says hung "resumes from checkpoint"
+    run idle --games 2 --steps 4000 --patience 2 --restarts 0 "$game" --idle
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says idle "whose frames go on"
+    says idle "see that their agents observe, act and get rewards"
     # A stopped process is named even within an exchange, where it has arrived. A checkpoint would allow one more start.
     "$imprint" studio --devices cpu --folder "$folder/stopped" --games 2 --steps 100000000 --checkpoint 0 --patience 2 --restarts 0 --report 0.1 "$game" >"$folder/stopped.txt" 2>&1 &
     runs=$!

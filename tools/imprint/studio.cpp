@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +29,7 @@
 #include "tools/imprint/studio_command.h"
 #include "tools/imprint/studio_job.h"
 #include "tools/imprint/studio_run.h"
+#include "tools/studio/curriculum.h"
 #include "tools/studio/exit_status.h"
 #include "tools/studio/run_folder.h"
 
@@ -148,6 +150,9 @@ Result<> check_game(const StudioOptions& options) {
     for (std::string folder; std::getline(folders, folder, ':');)
       if (runs(folder + '/' + game)) return {};
   }
+  if (game.starts_with('-'))
+    return make_error(ErrorCode::invalid_argument,
+                      text(game, ": found an unknown option. See imprint studio --help."));
   return make_error(ErrorCode::not_found,
                     text("GAME: found '", game, "', expected a program: its path, or a name in PATH."));
 }
@@ -183,7 +188,7 @@ Result<> run_studio(const StudioOptions& options) {
   std::printf("studio: %s on %s; files in %s\n", amount(options.games, "game").c_str(), devices.c_str(),
               options.folder.c_str());
   if (const Result<> noted = note_command(options, newest_checkpoint(options.folder) > 0); !noted.ok())
-    std::fprintf(stderr, "studio: %s The run goes on.\n", noted.error().message.c_str());
+    std::fprintf(stderr, "studio: %s. The run goes on.\n", noted.error().message.c_str());
   std::fflush(stdout);
   const StudioJob job = job_of(options, variables);
   std::uint32_t in_a_row = 0;
@@ -202,14 +207,17 @@ Result<> run_studio(const StudioOptions& options) {
     }
     if (end.kind == StudioJobEnd::Kind::stopped)
       return make_error(ErrorCode::wrong_state,
-                        text("stopped by a signal. The same command goes on from ", end.reason, "."));
+                        newest_checkpoint(options.folder) > 0
+                            ? text("stopped by a signal. The same command goes on from ", end.reason, ".")
+                            : "stopped by a signal, without a checkpoint. The same command begins again.");
     if (end.status == studio::kRefused)
       return make_error(ErrorCode::wrong_state, "a game refused to go on; see its message above.");
     if (!end.began) return make_error(ErrorCode::wrong_state, end.reason);
     in_a_row = newest_checkpoint(options.folder) > before ? 0 : in_a_row + 1;
     if (in_a_row > options.restarts || end.status == 127)
       return make_error(ErrorCode::wrong_state,
-                        text(end.reason, " Ended ", in_a_row, " times without a new checkpoint."));
+                        text(end.reason, " Ended ", amount(in_a_row, "time"),
+                             " without a new checkpoint. See the messages above, or run the game alone."));
     const std::uint64_t from = newest_checkpoint(options.folder);
     std::fprintf(stderr, "studio: %s Starts again from %s.\n", end.reason.c_str(),
                  from > 0 ? text("checkpoint ", from).c_str() : "the beginning");
@@ -303,13 +311,29 @@ Result<> work(StudioOptions& options, const StudioSearch& search, const CLI::App
   if (error)
     return make_error(ErrorCode::io, text("--folder: cannot make '", options.folder, "': ", error.message()));
   IMPRINT_ASSIGN(const studio::RunLock lock, studio::RunLock::take(options.folder));
-  if (!options.curriculum.empty())
+  if (!options.curriculum.empty()) {
     options.curriculum = std::filesystem::absolute(options.curriculum).string();
+    if (const auto sound = studio::Curriculum::read(options.curriculum); !sound) return sound.error();
+  }
   if (options.share == "auto") {
     IMPRINT_ASSIGN(options.share, choose_share(options));
   }
   return search.file.empty() ? run_studio(options) : search_studio(options, search);
 }
+
+// CLI11 reads -1 as the largest whole number, and takes NaN for any.
+const CLI::Validator kCount(
+    [](std::string& given) {
+      return given.starts_with('-') ? text("found ", given, ", expected a whole number of 0 or more") : "";
+    },
+    "");
+const CLI::Validator kSeconds(
+    [](std::string& given) {
+      double seconds = 0;
+      const bool sound = CLI::detail::lexical_cast(given, seconds) && seconds >= 0 && std::isfinite(seconds);
+      return sound ? "" : text("found ", given, ", expected seconds, 0 or more");
+    },
+    "");
 
 void add_actors(CLI::App& command, StudioOptions& options) {
   command
@@ -334,10 +358,12 @@ void add_episodes(CLI::App& command, StudioOptions& options) {
   command
       .add_option("--league", options.league,
                   "every N-th checkpoint becomes an opponent for games of two sides; 0: none")
+      ->check(kCount)
       ->option_text("N=0");
   command
       .add_option("--record", options.record,
                   "every N-th episode of each game becomes a file in DIR/episodes; 0: none")
+      ->check(kCount)
       ->option_text("N=0");
   CLI::Option* replay = command
                             .add_option("--replay", options.replay,
@@ -380,6 +406,7 @@ void add_studio(CLI::App& app) {
       ->check(CLI::Range(1, 100000))
       ->option_text("N=2");
   command->add_option("--steps", options->steps, "decisions of all games; 0: the game ends the run")
+      ->check(kCount)
       ->option_text("N=0");
   command
       ->add_option("--folder", options->folder,
@@ -409,8 +436,10 @@ void add_studio(CLI::App& app) {
       ->check(CLI::Range(1, 1'000'000))
       ->option_text("N=1");
   command->add_option("--checkpoint", options->checkpoint, "exchanges between checkpoints; 0: none")
+      ->check(kCount)
       ->option_text("N=50");
   command->add_option("--evaluators", options->evaluators, "games that only play and learn nothing")
+      ->check(kCount)
       ->option_text("N=0");
   command->add_option("--curriculum", options->curriculum, "file of lessons and parameters of worlds")
       ->check(CLI::ExistingFile)
@@ -418,19 +447,22 @@ void add_studio(CLI::App& app) {
   auto search = std::make_shared<StudioSearch>();
   add_search(*command, *search);
   command->add_option("--seconds", options->seconds, "length of the run; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kSeconds)
       ->option_text("S=0");
-  command->add_option("--seed", options->seed, "seed of the games' worlds")->option_text("N=1");
+  command->add_option("--seed", options->seed, "seed of the games' worlds")
+      ->check(kCount)
+      ->option_text("N=1");
   command
       ->add_option("--patience", options->patience_s,
                    "seconds without an exchange until the job is started again; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kSeconds)
       ->option_text("S=60");
   command
       ->add_option("--restarts", options->restarts, "starts in a row that may end without a new checkpoint")
+      ->check(kCount)
       ->option_text("N=10");
   command->add_option("--report", options->report_s, "seconds between lines; 0: none")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kSeconds)
       ->option_text("S=1");
   command->add_option("--mpirun", options->mpirun, "Open MPI's program")->option_text("PROGRAM=mpirun");
   command

@@ -79,14 +79,22 @@ void StudioActors::start(Actor& actor) {
   ++actor.starts;
 }
 
+// By its learner. Where actors have no folder, status 0 says so.
+bool StudioActors::was_told_to_end(const Actor& actor, pid_t process) const {
+  if (options_.folder.empty()) return true;
+  const auto alive = studio::read_alive(options_.folder, options_.first_rank + actor.number);
+  return alive && alive->over != 0 && alive->process == static_cast<std::uint32_t>(process);
+}
+
 void StudioActors::ended_with(Actor& actor, int status) {
   const pid_t process = std::exchange(actor.process, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-    actor.given_up = true;  // the learner said that the run is over
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && was_told_to_end(actor, process)) {
+    actor.given_up = true;
     return;
   }
-  const std::string how = WIFEXITED(status) ? text("ended with status ", WEXITSTATUS(status))
-                                            : text("was ended by signal ", WTERMSIG(status));
+  const std::string how = WIFEXITED(status)
+                              ? text("ended with status ", WEXITSTATUS(status), " before the run was over")
+                              : text("was ended by signal ", WTERMSIG(status));
   if (WIFEXITED(status) && (WEXITSTATUS(status) == studio::kRefused || WEXITSTATUS(status) == 127)) {
     actor.given_up = true;
     problem_ =

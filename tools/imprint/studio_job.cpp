@@ -1,10 +1,12 @@
 #include "tools/imprint/studio_job.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #endif
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <thread>
 
@@ -89,19 +92,19 @@ void end_job(pid_t child) {
   ::waitpid(child, nullptr, 0);
 }
 
-// The sum of all ranks' exchanges, which rises while the run goes on.
-std::uint64_t progress_of(const StudioJob& job) {
-  std::uint64_t sum = 0;
-  for (std::uint32_t rank = 0; rank < job.games; ++rank)
-    if (const auto alive = studio::read_alive(job.folder, rank)) sum += 1 + alive->exchanges;
-  return sum;
+bool is_here(const studio::Alive& alive) {
+  char here[sizeof alive.computer] = {};
+  ::gethostname(here, sizeof here - 1);
+  return std::strcmp(here, alive.computer) == 0;
+}
+
+std::string name_of(std::uint32_t rank, const studio::Alive& alive) {
+  return text("rank ", rank, " (process ", alive.process, " on ", alive.computer, ")");
 }
 
 // Stopped by a signal or a debugger; of another computer it is not known.
 bool is_stopped(const studio::Alive& alive) {
-  char here[sizeof alive.computer] = {};
-  ::gethostname(here, sizeof here - 1);
-  if (std::strcmp(here, alive.computer) != 0) return false;
+  if (!is_here(alive)) return false;
   std::ifstream file(text("/proc/", alive.process, "/stat"));
   std::string line;
   std::getline(file, line);
@@ -110,30 +113,102 @@ bool is_stopped(const studio::Alive& alive) {
          std::strchr("Tt", line[state + 2]) != nullptr;
 }
 
+// Which games of this computer end first: mpirun ends the others at once and names none.
+class FirstEnds {
+ public:
+  explicit FirstEnds(const StudioJob& job) : job_(job), games_(job.games) {}
+  FirstEnds(const FirstEnds&) = delete;
+  FirstEnds& operator=(const FirstEnds&) = delete;
+  ~FirstEnds() {
+    for (const Game& game : games_)
+      if (game.file >= 0) ::close(game.file);
+  }
+
+  // Games that have joined since.
+  void look() {
+#if defined(SYS_pidfd_open)
+    for (std::uint32_t rank = 0; rank < job_.games; ++rank) {
+      if (games_[rank].file >= 0) continue;
+      const auto alive = studio::read_alive(job_.folder, rank);
+      if (!alive || !is_here(*alive)) continue;
+      games_[rank] = {static_cast<int>(::syscall(SYS_pidfd_open, alive->process, 0)), name_of(rank, *alive)};
+    }
+#endif
+  }
+  // Returns early when one ends.
+  void wait(int milliseconds) {
+    if (!names_.empty()) return std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    std::vector<pollfd> watched;
+    for (const Game& game : games_) watched.push_back({game.file, POLLIN, 0});
+    if (::poll(watched.data(), watched.size(), milliseconds) <= 0) return;
+    std::size_t ended = 0;
+    for (std::size_t i = 0; i < watched.size(); ++i) {
+      if (watched[i].revents == 0) continue;
+      names_ += text(ended++ > 0 ? ", " : "", games_[i].name);
+    }
+  }
+  const std::string& names() const { return names_; }
+
+ private:
+  struct Game {
+    int file = -1;
+    std::string name;
+  };
+  const StudioJob& job_;
+  std::vector<Game> games_;  // by rank
+  std::string names_;
+};
+
+// The sum of all ranks' exchanges, which rises while the run goes on.
+std::uint64_t progress_of(const StudioJob& job) {
+  std::uint64_t sum = 0;
+  for (std::uint32_t rank = 0; rank < job.games; ++rank)
+    if (const auto alive = studio::read_alive(job.folder, rank)) sum += 1 + alive->exchanges;
+  return sum;
+}
+
 std::string hung_text(const StudioJob& job, std::uint64_t progress, double patience_s) {
   if (progress == 0)
     return text("no game has joined the run in ", patience_s,
                 " s. The job is ended. Raise --patience if a game needs longer to begin.");
+  // A game that still plays calls Member::frame meanwhile.
+  constexpr auto kFrames = std::chrono::milliseconds(300);
+  std::map<std::uint32_t, std::uint64_t> frames;
+  for (std::uint32_t rank = 0; rank < job.games; ++rank)
+    if (const auto alive = studio::read_alive(job.folder, rank)) frames[rank] = alive->frames;
+  std::this_thread::sleep_for(kFrames);
   std::string names;
+  bool all_play = true;
   for (std::uint32_t rank = 0; rank < job.games; ++rank) {
     const auto alive = studio::read_alive(job.folder, rank);
     // A rank that stands still within an exchange has arrived at it.
     if (!alive || (alive->waits && !is_stopped(*alive))) continue;
-    names += text(names.empty() ? "" : ", ", "rank ", rank, " (process ", alive->process, " on ",
-                  alive->computer, ")");
+    const bool plays = alive->frames != frames[rank];
+    all_play = all_play && plays;
+    names += text(names.empty() ? "" : ", ", name_of(rank, *alive), plays ? ", whose frames go on" : "");
   }
+  const char* remedy = "Raise --patience if a game needs longer from one exchange to the next.";
+  if (!names.empty() && all_play)
+    remedy =
+        "They play and have learned nothing: see that their agents observe, act and get rewards, or raise "
+        "--patience.";
   if (names.empty()) names = "unknown";
-  return text("no exchange in ", patience_s, " s. Not arrived: ", names,
-              ". The job is ended. Raise --patience if a game needs longer from one exchange to the next.");
+  return text("no exchange in ", patience_s, " s. Not arrived: ", names, ". The job is ended. ", remedy);
 }
 
-std::string failed_text(int status, bool began) {
-  if (status == 127) return "mpirun did not start. Install openmpi-bin (Debian).";
+std::string failed_text(int status, bool began, const std::string& first) {
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (code == 127) return "mpirun did not start. Install openmpi-bin (Debian).";
+  if (WIFSIGNALED(status)) return text("mpirun was ended by signal ", WTERMSIG(status), ".");
   if (!began)
-    return text("mpirun ended with status ", status,
-                " before any game had joined the run; see the message above.");
-  if (status > 128) return text("a game was ended by signal ", status - 128, ".");
-  return text("a game ended with status ", status, " before the run was over.");
+    return text(
+        "mpirun ended with status ", code,
+        " before any game had joined the run; see the message above. If there is none, run the game "
+        "alone: it must call studio::join, and Member::frame until that returns false. Or start it by "
+        "mpirun, which says more there.");
+  const std::string who = first.empty() ? "" : text(" First to end: ", first, ".");
+  if (code > 128) return text("a game was ended by signal ", code - 128, ".", who);
+  return text("a game ended with status ", code, " before the run was over.", who);
 }
 
 }  // namespace
@@ -147,6 +222,7 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
   if (child < 0) return {StudioJobEnd::Kind::failed, 127, text("fork: ", std::strerror(errno))};
   StudioActors actors(job.actors);
   Stop stop(job);
+  FirstEnds first(job);
   std::uint64_t progress = progress_of(job);
   Clock::time_point moved = Clock::now(), looked = moved;
   for (;;) {
@@ -160,7 +236,7 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
       }
       if (stop.wanted()) return {StudioJobEnd::Kind::stopped, code, "the newest checkpoint"};
       const bool began = progress_of(job) > 0 || code > 128;  // what ends by a signal may fare better
-      return {StudioJobEnd::Kind::failed, code, failed_text(code, began), began};
+      return {StudioJobEnd::Kind::failed, code, failed_text(status, began, first.names()), began};
     }
     actors.watch();
     if (!actors.problem().empty()) {
@@ -175,7 +251,10 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
     // mpirun and the games' own beginning take their time.
     const double patience_s = progress > 0 ? job.patience_s : std::max(job.patience_s, kBeginS);
     const bool looks = seconds_since(looked) > kLookS;
-    if (looks) looked = Clock::now();
+    if (looks) {
+      looked = Clock::now();
+      first.look();
+    }
     if (const std::uint64_t now = looks ? progress_of(job) : progress; now != progress) {
       progress = now;
       moved = Clock::now();
@@ -184,7 +263,7 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
       end_job(child);
       return {StudioJobEnd::Kind::hung, 1, reason};
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    first.wait(20);
   }
 }
 

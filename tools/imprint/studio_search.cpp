@@ -82,8 +82,9 @@ Result<std::vector<SearchedOption>> read_options(const std::string& path) {
     if (!numbers.is_array() || option.numbers.size() != numbers.size() || option.numbers.empty() ||
         (range && option.numbers.size() != 2) ||
         (option.kind == SearchedOption::Kind::log && (option.numbers[0] <= 0 || option.numbers[1] <= 0)))
-      return refuse(name, given.dump(),
-                    "{\"uniform\": [low, high]}, {\"log\": [low, high]} above 0, or {\"grid\": [...]}");
+      return refuse(
+          name, given.dump(),
+          "{\"uniform\": [low, high]}, {\"log\": [low, high]} above 0, or {\"grid\": [number, ...]}");
     options.push_back(std::move(option));
   }
   return options;

@@ -28,6 +28,40 @@ struct Curriculum::Reader {
     return refuse(field, from.dump(), from.is_number() ? "a number from -1e100 to 1e100" : "a number");
   }
 
+  // The words for what was expected instead; null: it is sound.
+  static const char* problem_of(const Parameter& made) {
+    const std::vector<double>& given = made.numbers;
+    if (made.kind == Parameter::Kind::grid) return given.empty() ? "one number or more" : nullptr;
+    if (given.size() != 2) return "two numbers";
+    if (made.kind == Parameter::Kind::uniform && given[0] > given[1]) return "the lower number first";
+    if (made.kind == Parameter::Kind::normal && given[1] < 0) return "a deviation of 0 or more";
+    return nullptr;
+  }
+
+  static Result<> into(const Json& from, const char* name, const std::string& field, double& number_of) {
+    if (!from.contains(name)) return {};
+    IMPRINT_ASSIGN(number_of, number(from[name], text(field, name)));
+    return {};
+  }
+
+  // Means over fewer episodes are none.
+  static Result<> episodes(const Json& from, const std::string& field, double& count) {
+    IMPRINT_CHECK(into(from, "episodes", field, count));
+    if (count >= 1) return {};
+    return refuse(field + "episodes", from["episodes"].dump(), "a number of 1 or more");
+  }
+
+  // It stands in each row of curve.csv.
+  static Result<std::string> name(const Json& from, const std::string& field) {
+    if (!from.is_string()) return refuse(field, from.dump(), "a text");
+    const std::string& given = from.get_ref<const std::string&>();
+    const bool breaks_rows = std::ranges::any_of(
+        given, [](unsigned char c) { return c < 0x20 || c == 0x7F || c == ',' || c == '"'; });
+    if (given.empty() || breaks_rows)
+      return refuse(field, from.dump(), "a text without commas, quotes and line breaks");
+    return clipped(given);
+  }
+
   static Result<Parameter> parameter(const Json& from, const std::string& field) {
     Parameter made;
     if (from.is_number()) {
@@ -47,10 +81,8 @@ struct Curriculum::Reader {
             IMPRINT_ASSIGN(const double value, number(each, field));
             made.numbers.push_back(value);
           }
-          const bool grid = kind == Parameter::Kind::grid;
-          if (grid ? made.numbers.empty() : made.numbers.size() != 2)
-            return refuse(field, found->dump(), grid ? "one number or more" : "two numbers");
-          return made;
+          const char* expected = problem_of(made);
+          return expected ? refuse(field, found->dump(), expected) : Result<Parameter>(std::move(made));
         }
     return refuse(
         field, from.dump(),
@@ -67,12 +99,6 @@ struct Curriculum::Reader {
       IMPRINT_ASSIGN(made[name], parameter(value, text(field, "parameters.", name)));
     }
     return made;
-  }
-
-  static Result<> into(const Json& from, const char* name, const std::string& field, double& number_of) {
-    if (!from.contains(name)) return {};
-    IMPRINT_ASSIGN(number_of, number(from[name], text(field, name)));
-    return {};
   }
 
   static Result<> known(const Json& from, const std::string& field,
@@ -101,7 +127,7 @@ Result<Curriculum> Curriculum::parse(const std::string& json) {
     const Json& adapt = given["adapt"];
     IMPRINT_CHECK(Reader::known(adapt, "adapt.", {"score", "episodes", "step"}));
     IMPRINT_CHECK(Reader::into(adapt, "score", "adapt.", made.adapt_score_));
-    IMPRINT_CHECK(Reader::into(adapt, "episodes", "adapt.", made.adapt_episodes_));
+    IMPRINT_CHECK(Reader::episodes(adapt, "adapt.", made.adapt_episodes_));
     IMPRINT_CHECK(Reader::into(adapt, "step", "adapt.", made.adapt_step_));
     if (!(made.adapt_step_ > 0 && made.adapt_step_ <= 1))
       return Reader::refuse("adapt.step", adapt["step"].dump(), "a number above 0, at most 1");
@@ -114,13 +140,12 @@ Result<Curriculum> Curriculum::parse(const std::string& json) {
     Lesson lesson;
     lesson.name = text("lesson ", made.lessons_.size() + 1);
     if (each.contains("name")) {
-      if (!each["name"].is_string()) return Reader::refuse(field + "name", each["name"].dump(), "a text");
-      lesson.name = clipped(each["name"].get_ref<const std::string&>());  // stands in each row of curve.csv
+      IMPRINT_ASSIGN(lesson.name, Reader::name(each["name"], field + "name"));
     }
     lesson.score = std::nan("");
     IMPRINT_ASSIGN(lesson.parameters, Reader::parameters(each, field));
     IMPRINT_CHECK(Reader::into(each, "score", field, lesson.score));
-    IMPRINT_CHECK(Reader::into(each, "episodes", field, lesson.episodes));
+    IMPRINT_CHECK(Reader::episodes(each, field, lesson.episodes));
     const bool last = made.lessons_.size() + 1 == given["lessons"].size();
     if (!last && std::isnan(lesson.score))
       return Reader::refuse(field + "score", "none", "a number: only the last lesson has no end");
@@ -135,6 +160,11 @@ Result<Curriculum> Curriculum::read(const std::string& path) {
   Result<Curriculum> made = parse({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (!made) return make_error(made.error().code, text(quote(path), ": ", made.error().message));
   return made;
+}
+
+bool Curriculum::has_parameters() const {
+  return !parameters_.empty() ||
+         std::ranges::any_of(lessons_, [](const Lesson& lesson) { return !lesson.parameters.empty(); });
 }
 
 const std::string& Curriculum::lesson_name() const {

@@ -12,7 +12,8 @@
 //    "lessons": [{"name": "short", "parameters": {"length": 0.3}, "score": 200, "episodes": 50}, {"name":
 //    "all"}], "adapt": {"score": 200, "episodes": 50, "step": 0.1}}
 //
-// A lesson's parameters replace those above. It is over when the mean score of `episodes` episodes of all
+// "uniform" has the lower number first. A lesson's name has no comma, quote or line break, since it stands in
+// curve.csv. Its parameters replace those above. It is over when the mean score of `episodes` episodes of all
 // games reaches `score`; the last one has no end. An adaptive range begins as its first number alone. Each
 // time that the mean of "adapt"'s episodes reaches its score, the range grows by `step` of its whole, a
 // number above 0 and at most 1. It shrinks where the score is missed by more than half of its size.
@@ -34,6 +35,7 @@ class Curriculum {
   static Result<Curriculum> parse(const std::string& json);
 
   bool empty() const { return parameters_.empty() && lessons_.empty(); }
+  bool has_parameters() const;  // of any lesson
   // Parameters of one episode: the same for the same numbers and state. episode: since seed.
   std::map<std::string, double> draw(std::uint64_t seed, std::uint64_t episode) const;
   // Scores of all games since the call before. True: a lesson ended or a range changed.

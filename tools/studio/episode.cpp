@@ -58,8 +58,7 @@ void Episode::decided(std::span<const float> observation, std::span<std::uint32_
 void Episode::ended(double score) {
   Parts& own = *parts_;
   Member::Parts& member = *own.member;
-  member.score_sum += score;
-  member.episodes += 1;
+  member.take_score(score);
   if (own.records) {
     own.log.score = score;
     const Result<> written = own.log.write(member.folder.episode(own.log.rank, own.log.number));
@@ -99,6 +98,7 @@ Episode Member::begin_episode() {
   Parts& own = *parts_;
   auto made = std::make_unique<Episode::Parts>();
   made->member = &own;
+  own.begins_episodes = true;
   if (!own.settings.replay.empty()) {
     Result<EpisodeLog> log = EpisodeLog::read(own.settings.replay);
     if (!log) own.group.fail(log.error().message, kRefused);

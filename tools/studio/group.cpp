@@ -8,6 +8,7 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #endif
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <cstring>
 #include <thread>
 
+#include "compute/base/text.h"
 #include "compute/base/thread_pool.h"
 #include "compute/tensor/dtype.h"
 #include "tools/studio/add_numbers.h"
@@ -144,7 +146,31 @@ struct Group::SharedMemory {
   float* sums = nullptr;  // of rank 0's window
   bool unusable = false;  // ranks on several computers, or no such memory
   std::shared_ptr<ThreadPool> threads;
+  std::uint64_t bytes(std::uint32_t adders) const { return capacity * (adders + 1) * sizeof(float); }
 };
+
+// Open MPI's files for memory that processes share. A container may have 64 MB there.
+constexpr const char* kSharedFolder = "/dev/shm";
+
+// Rank 0 looks for all: where its file has no room, Open MPI ends the job.
+bool Group::has_room(const SharedMemory& memory) const {
+  int has = 1;
+  struct statvfs found {};
+  constexpr std::uint64_t kOfTheirOwn = std::uint64_t{1} << 20;
+  if (rank_ == 0 && ::access(kSharedFolder, W_OK) == 0 && ::statvfs(kSharedFolder, &found) == 0) {
+    const std::uint64_t room = std::uint64_t{found.f_bavail} * found.f_frsize;
+    has = room >= memory.bytes(adders_) + kOfTheirOwn ? 1 : 0;
+    if (has == 0)
+      std::fprintf(
+          stderr,
+          "studio: %s: found %llu KiB free, expected %llu for sums of the games. They go by messages, "
+          "which may take longer. Give it more room (Docker: --shm-size).\n",
+          kSharedFolder, static_cast<unsigned long long>(room >> 10),
+          static_cast<unsigned long long>((memory.bytes(adders_) + kOfTheirOwn) >> 10));
+  }
+  MPI_Bcast(&has, 1, MPI_INT, 0, memory.ranks);
+  return has != 0;
+}
 
 // Each rank adds one share of all ranks' numbers, in the order of the ranks, so the bits are the same however
 // the messages run. Threads divide the copies and the share: one thread copies far less per second than the
@@ -169,10 +195,18 @@ bool Group::add_in_memory(std::span<float> numbers) {
       MPI_Win_free(&memory.window);
     }
     memory.capacity = std::max(numbers.size(), 2 * memory.capacity);
+    memory.unusable = !has_room(memory);
+    if (memory.unusable) return false;
     // Rank 0's window has the sums too.
     const auto bytes = static_cast<MPI_Aint>(memory.capacity * (rank_ == 0 ? 2 : 1) * sizeof(float));
     void* own = nullptr;
-    MPI_Win_allocate_shared(bytes, sizeof(float), MPI_INFO_NULL, memory.ranks, &own, &memory.window);
+    MPI_Comm_set_errhandler(memory.ranks, MPI_ERRORS_RETURN);
+    const int made =
+        MPI_Win_allocate_shared(bytes, sizeof(float), MPI_INFO_NULL, memory.ranks, &own, &memory.window);
+    if (made != MPI_SUCCESS)
+      fail(text("found no memory to share with the other games, expected ", memory.bytes(adders_) >> 20,
+                " MiB. Give ", kSharedFolder, " more room."));
+    MPI_Comm_set_errhandler(memory.ranks, MPI_ERRORS_ARE_FATAL);
     memory.own = static_cast<float*>(own);
     memory.parts.clear();
     for (std::uint32_t r = 0; r < adders_; ++r) {

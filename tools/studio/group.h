@@ -63,6 +63,7 @@ class Group {
   struct Handles;  // of MPI
   std::shared_ptr<Handles> handles_;
   struct SharedMemory;
+  bool has_room(const SharedMemory& memory) const;
   bool add_in_memory(std::span<float> numbers);
   std::shared_ptr<SharedMemory> memory_;
 };

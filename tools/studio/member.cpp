@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "compute/base/philox.h"
+#include "tools/studio/episode_log.h"
 #include "tools/studio/member_parts.h"
 
 namespace imprint::studio {
@@ -115,72 +117,6 @@ void Member::Parts::check_alike(const std::vector<StateArray>& own) {
   group.barrier();  // rank 0 ends the job
 }
 
-// Collective. False: a rank cannot load its brain.
-bool Member::Parts::load_checkpoint(const Checkpoint& from) {
-  checkpoint_path = folder.brain_of(from.number, from.ranks == group.ranks() ? group.rank() : 0);
-  Result<> loaded;
-  if (api->brain_load(brain, checkpoint_path.c_str()) < 0)
-    loaded = make_error(ErrorCode::corrupt_file, api->last_error());
-  return all_agree(loaded);
-}
-
-// Rank 0 calls it where a checkpoint cannot be loaded.
-Checkpoint Member::Parts::checkpoint_before(std::uint64_t number) {
-  const std::optional<Checkpoint> found = folder.before(number);
-  if (!found)
-    group.fail(
-        text("checkpoint ", number,
-             ": found a brain that cannot be loaded, see above, and no checkpoint before it. Begin again "
-             "in another --folder."),
-        kRefused);
-  tell(text("takes checkpoint ", found->number, " instead of ", number));
-  if (const Result<> named = folder.complete(*found); !named.ok()) tell(named.error().message);
-  return *found;
-}
-
-// Collective. The newest checkpoint that all ranks can load; none in a new folder.
-std::optional<Checkpoint> Member::Parts::load_newest() {
-  std::array<std::uint64_t, 5> words{};
-  const auto put = [&](const Checkpoint& from) {
-    words = {1, from.number, from.exchanges, from.steps, from.ranks};
-  };
-  if (!folder.none() && group.rank() == 0) {
-    if (Result<> made = folder.make_folders(use_of_folder()); !made.ok())
-      group.fail(made.error().message, kRefused);
-    const Result<std::optional<Checkpoint>> found = folder.newest();
-    if (!found) group.fail(found.error().message, kRefused);
-    if (*found) put(**found);
-  }
-  for (;;) {
-    group.broadcast(std::as_writable_bytes(std::span(words)));
-    if (words[0] == 0) return std::nullopt;
-    const Checkpoint from{words[1], words[2], words[3], static_cast<std::uint32_t>(words[4])};
-    if (load_checkpoint(from)) return from;
-    if (group.rank() == 0) put(checkpoint_before(from.number));
-  }
-}
-
-// The state of the newest checkpoint, or rank 0's.
-void Member::Parts::resume_or_share() {
-  if (const std::optional<Checkpoint> from = load_newest()) {
-    checkpoint_number = from->number;
-    exchanges = from->exchanges;
-    steps = from->steps;
-    const bool exact = from->ranks == group.ranks();
-    if (group.rank() == 0) {
-      if (const Result<> cut = folder.cut_curve(*from); !cut.ok()) tell(cut.error().message);
-      std::printf("resumes from checkpoint %llu: exchange %llu, %llu steps%s\n",
-                  static_cast<unsigned long long>(checkpoint_number),
-                  static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(steps),
-                  exact ? "" : "; another number of games than before, so not with the same bits");
-    }
-    if (exact) return;
-  }
-  read_state();
-  group.broadcast(state);
-  write_state();
-}
-
 void Member::Parts::begin_worlds() {
   const std::uint64_t of = settings.seed;
   const PhiloxCounter drawn = philox({group.rank(), static_cast<std::uint32_t>(checkpoint_number),
@@ -204,6 +140,8 @@ void Member::Parts::start() {
   must(api->tools->brain_get_state(brain, nullptr, &size));
   state.resize(size);
   if (!settings.replay.empty()) {
+    const Result<EpisodeLog> log = EpisodeLog::read(settings.replay);
+    if (!log) group.fail(log.error().message, kRefused);
     must(api->brain_set_learning(brain, 0));
     return begin_worlds();
   }
@@ -408,90 +346,11 @@ void Member::Parts::print_devices() {
                 list.c_str());
 }
 
-// ---- files ----
-
-Result<> Member::Parts::save_to(const std::string& path) {
-  const auto failed = [&](imp_result result) {
-    return make_error(ErrorCode::io, text(api->result_name(result), ": ", api->last_error()));
-  };
-  if (const imp_result begun = api->brain_save(brain, path.c_str()); begun < 0) return failed(begun);
-  drain();
-  if (const imp_result saved = api->brain_save_status(brain); saved != IMP_OK) return failed(saved);
-  return {};
-}
-
-// Collective. Tells each rank's failure.
-bool Member::Parts::all_agree(const Result<>& done) {
-  if (!done.ok()) tell(done.error().message);
-  const std::vector<std::uint64_t> all = group.gather(std::array<std::uint64_t, 1>{done.ok() ? 1u : 0u});
-  return std::ranges::all_of(all, [](std::uint64_t one) { return one == 1; });
-}
-
-// Collective.
-bool Member::Parts::states_are_equal() {
-  read_state();
-  const Hash128 hash = Hasher().bytes(state).digest();
-  const std::vector<std::uint64_t> all = group.gather(std::array<std::uint64_t, 2>{hash.low, hash.high});
-  for (std::size_t i = 2; i < all.size(); ++i)
-    if (all[i] != all[i % 2]) return false;
-  return true;
-}
-
-// A run goes on from the file that it just wrote, as a resumed one does: the bits are the same.
-void Member::Parts::make_checkpoint() {
-  if (!states_are_equal())
-    group.fail(
-        "found brains that differ after an exchange, expected equal ones. Call studio::share before "
-        "brain_create in every game.",
-        kRefused);
-  const Checkpoint next{checkpoint_number + 1, exchanges, steps, group.ranks()};
-  Result<> made;
-  if (group.rank() == 0) made = folder.make_checkpoint_folder(next.number);
-  if (!all_agree(made)) return;
-  const std::string path = folder.brain_of(next.number, group.rank());
-  Result<> saved = save_to(path);
-  if (!saved.ok())
-    saved = make_error(saved.error().code, text(saved.error().message, ". Checkpoint ", checkpoint_number,
-                                                " stays the newest. Free some space on that disk."));
-  if (!all_agree(saved)) return;
-  auto [next_league_state, gone] = next_league(next.number);
-  const auto write_rest = [&]() -> Result<> {
-    IMPRINT_CHECK(save_curriculum(next.number));
-    IMPRINT_CHECK(write_league(next_league_state, next.number));
-    return folder.complete(next);
-  };
-  if (!all_agree(group.rank() == 0 ? write_rest() : Result<>())) return;
-  take_league(std::move(next_league_state), gone);
-  checkpoint_number = next.number;
-  checkpoint_path = path;
-  // Evaluators change no bit of the brain. Their episodes, perhaps longer than a checkpoint's period, go on.
-  if (is_evaluator) return;
-  must(api->brain_load(brain, path.c_str()));
-  minibatches = stats().minibatches;
-  begin_worlds();
-}
-
 void Member::Parts::print_learning_time() {
   const std::uint64_t learned = stats().minibatches - first_minibatches;
   const double us = learning_us() - first_learned_us;
   if (us <= 0 || learned == 0 || settings.report_period_s <= 0) return;
   std::printf("learning of rank 0: %.1f us of the device per minibatch\n", us / static_cast<double>(learned));
-}
-
-void Member::Parts::finish() {
-  if (report) report->end(exchanges, steps);
-  if (group.rank() == 0) print_learning_time();
-  report.reset();
-  Result<> saved;
-  if (!folder.none() && group.rank() == 0) saved = save_to(folder.final_brain());
-  if (learner) learner->end();
-  const bool whole = all_agree(saved);
-  if (!whole)
-    group.fail(
-        "the final brain is not on disk. Free some space and start again: the run resumes "
-        "from its newest checkpoint.",
-        kRefused);
-  group.finish();
 }
 
 // ---- the face ----
@@ -525,9 +384,28 @@ Member::~Member() {
                error.empty() ? "" : "Imprint's newest error: ", error.c_str());
 }
 
+void Member::Parts::take_score(double score) {
+  if (!std::isfinite(score)) {
+    if (!std::exchange(told_score, true))
+      tell(text("score: found ", score,
+                ", expected a finite number. Such episodes and matches do not count."));
+    return;
+  }
+  score_sum += score;
+  episodes += 1;
+}
+
 bool Member::Parts::frame() {
   if (over) return false;
-  if (!settings.replay.empty()) return true;
+  if (alive) alive->add_frame();
+  if (!settings.replay.empty()) {
+    constexpr std::uint64_t kMostFrames = 100'000;
+    if (!begins_episodes && ++frames > kMostFrames)
+      group.fail(text("replay: found no episode in ", kMostFrames,
+                      " frames. Call Member::begin_episode where an episode begins."),
+                 kRefused);
+    return true;
+  }
   if (is_actor()) return play_on();
   if (learner) {
     learn_on();
@@ -562,11 +440,9 @@ bool Member::frame() { return member_plays = parts_->frame(); }
 bool Member::restarts() { return std::exchange(parts_->worlds_restart, false); }
 std::uint64_t Member::seed() const { return parts_->world_seed; }
 const std::string& Member::checkpoint() const { return parts_->checkpoint_path; }
-void Member::episode_ended(double score) {
-  parts_->score_sum += score;
-  parts_->episodes += 1;
-}
+void Member::episode_ended(double score) { parts_->take_score(score); }
 std::map<std::string, double> Member::draw_parameters() {
+  parts_->draws_parameters = true;
   return parts_->curriculum.draw(parts_->world_seed, parts_->episodes_drawn++);
 }
 const std::string& Member::lesson() const { return parts_->curriculum.lesson_name(); }

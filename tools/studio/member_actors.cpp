@@ -88,6 +88,7 @@ bool Member::Parts::take_news(ActorEnd::News& news) {
       if (before != std::pair{curriculum.lesson(), curriculum.reach()}) worlds_changed();
     }
   }
+  if (news.over && alive) alive->set_over();
   return !news.over;
 }
 

@@ -1,6 +1,7 @@
 // A member's league: opponents for its games, and their results of all ranks.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -101,6 +102,7 @@ void Member::Parts::take_league(League next, const std::string& gone) {
 Opponent Member::draw_opponent() {
   Parts& own = *parts_;
   const std::uint64_t number = own.matches_drawn++;
+  own.draws_opponents = true;
   const PhiloxCounter drawn =
       philox({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32), 0, 0x1EA6},
              {static_cast<std::uint32_t>(own.world_seed), static_cast<std::uint32_t>(own.world_seed >> 32)});
@@ -111,6 +113,7 @@ Opponent Member::draw_opponent() {
 
 void Member::match_ended(const Opponent& opponent, double score) {
   Parts& own = *parts_;
+  if (std::isnan(score)) return own.take_score(score);  // told, and left out
   const std::vector<League::Entry>& entries = own.league.entries();
   // The entry may have gone since.
   if (opponent.entry >= entries.size() ||

@@ -81,6 +81,8 @@ struct Member::Parts {
   }
   void print_learning_time();
 
+  // For the report, the curriculum and its checkpoint. Not finite: told once, and left out.
+  void take_score(double score);
   void open_note();
   RunFolder::Use use_of_folder() const {
     return {settings.league_period > 0, settings.record_period > 0, plays_apart()};
@@ -93,10 +95,6 @@ struct Member::Parts {
   bool frame();
   std::vector<StateArray> arrays();
   void check_alike(const std::vector<StateArray>& own);
-  bool load_checkpoint(const Checkpoint& from);
-  Checkpoint checkpoint_before(std::uint64_t number);
-  std::optional<Checkpoint> load_newest();
-  void resume_or_share();
   void begin_worlds();
   void exchange();
   Report::Figures learned_figures();
@@ -104,14 +102,22 @@ struct Member::Parts {
   Contribution own_contribution(const imp_brain_stats& learned, Clock::time_point arrived,
                                 Clock::time_point met);
   std::vector<Contribution> gather_contributions(Contribution own);
+  void print_devices();
+  void read_curriculum();
+  Result<> save_curriculum(std::uint64_t number);
+
+  // ---- member_files.cpp ----
+  bool load_checkpoint(const Checkpoint& from);
+  Checkpoint checkpoint_before(std::uint64_t number);
+  std::optional<Checkpoint> load_newest();
+  void resume_or_share();
+  std::string newest_text() const;
   Result<> save_to(const std::string& path);
   bool all_agree(const Result<>& done);
   bool states_are_equal();
   void make_checkpoint();
+  void tell_of_unused();
   void finish();
-  void print_devices();
-  void read_curriculum();
-  Result<> save_curriculum(std::uint64_t number);
 
   // ---- member_league.cpp ----
   void read_league();
@@ -154,6 +160,7 @@ struct Member::Parts {
   std::string checkpoint_path;
   std::uint64_t world_seed = 0;
   bool worlds_restart = true, wants_end = false, over = false;
+  bool told_score = false;
   double score_sum = 0, episodes = 0, reduced_s = 0, added_s = 0;
   Clock::time_point began = Clock::now(), played_from = began;
   std::shared_ptr<AliveNote> alive;
@@ -164,6 +171,8 @@ struct Member::Parts {
   double first_learned_us = 0;
   Curriculum curriculum;
   std::uint64_t episodes_drawn = 0;  // since the worlds restarted
+  // What the game ever asked for.
+  bool draws_parameters = false, begins_episodes = false, draws_opponents = false;
 
   League league;
   std::vector<float> league_scores, league_matches;  // of this rank since the newest exchange

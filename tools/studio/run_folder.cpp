@@ -26,17 +26,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kRemedy = ". Free some space on that disk, or choose another --folder.";
+
 Result<> replace_file(const std::string& path, const std::string& content) {
   const Result<> written = write_file_atomic(path, std::as_bytes(std::span(content)));
   if (written) return {};
-  return make_error(written.error().code, text(written.error().message,
-                                               " Free some space on that disk, or choose another --folder."));
+  return make_error(written.error().code, written.error().message + kRemedy);
 }
 
 Result<> make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error) return make_error(ErrorCode::io, text("cannot make the folder '", path, "': ", error.message()));
+  if (error)
+    return make_error(ErrorCode::io, text("cannot make the folder '", path, "': ", error.message(), kRemedy));
   return {};
 }
 
@@ -177,8 +179,7 @@ Result<std::shared_ptr<AliveNote>> AliveNote::create(const RunFolder& folder, st
   if (problem == 0) memory = ::mmap(nullptr, sizeof(Alive), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   ::close(file);
   if (problem != 0)
-    return make_error(ErrorCode::io, text("cannot write '", path, "': ", std::strerror(problem),
-                                          ". Free some space on that disk, or choose another --folder."));
+    return make_error(ErrorCode::io, text("cannot write '", path, "': ", std::strerror(problem), kRemedy));
   if (memory == MAP_FAILED) return std::shared_ptr<AliveNote>();
   Alive* alive = new (memory) Alive;
   std::strncpy(alive->computer, computer.c_str(), sizeof alive->computer - 1);
@@ -192,6 +193,9 @@ void AliveNote::set(std::uint64_t exchanges, bool waits) {
   alive_->exchanges = exchanges;
   alive_->waits = waits ? 1 : 0;
 }
+
+void AliveNote::add_frame() { ++alive_->frames; }
+void AliveNote::set_over() { alive_->over = 1; }
 
 // The tool writes it while the rank maps it.
 bool AliveNote::asked_to_end() const { return static_cast<const volatile Alive*>(alive_)->asked_to_end != 0; }

@@ -92,6 +92,8 @@ struct Alive {
   std::uint32_t process = 0;    // 0: not begun
   char computer[64] = {};
   std::uint32_t asked_to_end = 0;  // of rank 0, by `imprint studio`
+  std::uint32_t over = 0;          // of an actor: its learner said that the run is over
+  std::uint64_t frames = 0;        // calls of Member::frame
 };
 
 // A rank's own note. Without a value where there is no such folder, as on another computer. Errors: io (a
@@ -104,6 +106,8 @@ class AliveNote {
   AliveNote(const AliveNote&) = delete;
   AliveNote& operator=(const AliveNote&) = delete;
   void set(std::uint64_t exchanges, bool waits);
+  void add_frame();
+  void set_over();
   bool asked_to_end() const;
 
  private:

@@ -31,9 +31,11 @@ struct WireHead {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-Result<> fail_at(const std::string& address, const std::string& cause) {
-  return make_error(ErrorCode::io,
-                    text("address '", address, "': ", cause, ". Give HOST:PORT of a learner."));
+constexpr const char* kOfLearner = "Give HOST:PORT of a learner.";
+constexpr const char* kOwn = "Give an address of this computer, or 0.0.0.0 for all of them.";
+
+Error fail_at(const std::string& address, const std::string& cause, const char* remedy) {
+  return make_error(ErrorCode::io, text("address '", address, "': ", cause, ". ", remedy));
 }
 
 // HOST:PORT -> both. Without a colon the port is 0.
@@ -43,7 +45,7 @@ std::pair<std::string, std::string> split_address(const std::string& address) {
   return {address.substr(0, colon), address.substr(colon + 1)};
 }
 
-Result<Addresses> look_up(const std::string& address, int flags) {
+Result<Addresses> look_up(const std::string& address, int flags, const char* remedy) {
   const auto [host, port] = split_address(address);
   addrinfo wanted{};
   wanted.ai_family = AF_INET;
@@ -51,7 +53,7 @@ Result<Addresses> look_up(const std::string& address, int flags) {
   wanted.ai_flags = flags;
   addrinfo* found = nullptr;
   const int problem = ::getaddrinfo(host.c_str(), port.c_str(), &wanted, &found);
-  if (problem != 0) return fail_at(address, ::gai_strerror(problem)).error();
+  if (problem != 0) return fail_at(address, ::gai_strerror(problem), remedy);
   return Addresses(found, &::freeaddrinfo);
 }
 
@@ -100,13 +102,13 @@ void Wire::close(const std::string& why) {
 }
 
 Result<Wire> Wire::connect(const std::string& address) {
-  IMPRINT_ASSIGN(const Addresses found, look_up(address, 0));
+  IMPRINT_ASSIGN(const Addresses found, look_up(address, 0, kOfLearner));
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return fail_at(address, std::strerror(errno)).error();
+  if (socket < 0) return fail_at(address, std::strerror(errno), kOfLearner);
   if (::connect(socket, found->ai_addr, found->ai_addrlen) != 0) {
     const std::string cause = std::strerror(errno);
     ::close(socket);
-    return fail_at(address, cause).error();
+    return fail_at(address, cause, kOfLearner);
   }
   return Wire(socket);
 }
@@ -177,9 +179,9 @@ std::optional<Message> Wire::next() {
 }
 
 Result<Door> Door::open(const std::string& address) {
-  IMPRINT_ASSIGN(const Addresses found, look_up(address, AI_PASSIVE));
+  IMPRINT_ASSIGN(const Addresses found, look_up(address, AI_PASSIVE, kOwn));
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return fail_at(address, std::strerror(errno)).error();
+  if (socket < 0) return fail_at(address, std::strerror(errno), kOwn);
   const int on = 1;
   ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in bound{};
@@ -188,7 +190,7 @@ Result<Door> Door::open(const std::string& address) {
       ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &length) != 0) {
     const std::string cause = std::strerror(errno);
     ::close(socket);
-    return fail_at(address, cause).error();
+    return fail_at(address, cause, kOwn);
   }
   ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
   return Door(socket, text(split_address(address).first, ":", ntohs(bound.sin_port)));
