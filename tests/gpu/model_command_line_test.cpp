@@ -112,7 +112,7 @@ TEST_F(CommandLine, MeasuresAModelInMemoryOfTheDevice) {
     const std::size_t found = json.find(key);
     return found == std::string::npos ? -1 : std::atoi(json.c_str() + found + key.size());
   };
-  const int copied = barriers(""), kept = barriers(" --on-device");
+  const int copied = barriers(" --copied"), kept = barriers("");
   EXPECT_GE(kept, 0);
   EXPECT_LT(kept, copied);
 }

@@ -492,8 +492,9 @@ void add_bench(CLI::App& app) {
           "too")
       ->check(CLI::IsMember({"float32", "mixed", "float16"}))
       ->option_text("TYPE=float32");
-  command->add_flag("--on-device", options->how.on_device,
-                    "of the models: inputs and outputs stay in memory of the device, and a run copies none");
+  command->add_flag(
+      "--copied", options->how.copied,
+      "of the models: each run copies inputs from the host and outputs to it; rows NAME-copied");
   add_memory_limit_option(*command, options->how.limits);
   add_work_limit_option(*command, options->how.limits);
   command->add_option("--suite", options->suite, list)->check(CLI::IsMember(names))->option_text("SUITE=all");

@@ -103,13 +103,12 @@ std::vector<BenchCase> train_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 std::vector<BenchCase> plan_cases();
-// How models of files are measured. on_device: with inputs and outputs in memory of the device, so that a run
-// copies none.
+// How models of files are measured: with inputs and outputs in memory of the device, unless `copied`.
 struct ModelBench {
   ModelShapes shapes;
   Precision precision = Precision::float32;
-  FileLimits limits;  // of each
-  bool on_device = false;
+  FileLimits limits;    // of each
+  bool copied = false;  // inputs from the host and outputs to it, in each run
 };
 std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelBench& given);
 

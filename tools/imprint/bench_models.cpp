@@ -11,7 +11,7 @@
 namespace imprint::tools {
 namespace {
 
-// The model with inputs and outputs in memory of the device, as shared tensors of a game are: no copies.
+// The model with inputs and outputs in memory of the device, as a game's shared tensors: a run copies none.
 Result<Program> compile_on_device(Runtime& runtime, const std::string& file, const onnx::Model& model,
                                   const ModelBench& given, const FileLimits& limits) {
   const ImportOptions options{.constant_limit_bytes = limits.bytes()};
@@ -20,8 +20,7 @@ Result<Program> compile_on_device(Runtime& runtime, const std::string& file, con
   Noise noise;
   std::vector<Tensor> inputs;
   for (const ImportedValue& input : imported.inputs) {
-    const Shape& shape = input.tensor.shape();
-    const Variable held = Variable::zeros(input.name, shape, input.tensor.dtype());
+    const Variable held = Variable::zeros(input.name, input.tensor.shape(), input.tensor.dtype());
     if (input.type == onnx::ElementType::float32) {
       std::vector<std::byte> bytes(held.bytes());
       noise.fill(bytes);
@@ -29,11 +28,30 @@ Result<Program> compile_on_device(Runtime& runtime, const std::string& file, con
     }
     inputs.push_back(held.value());
   }
-  ProgramDescription description{.name = file, .slot_count = kChainedRuns, .precision = given.precision};
+  ProgramDescription description{.name = file, .slot_count = 1, .precision = given.precision};
   for (const Tensor& output : substitute(imported.output_tensors(), imported.input_tensors(), inputs))
     description.updates.push_back(
         Update::assign(Variable::zeros("output", output.shape(), output.dtype()), output));
   return Program::compile(runtime, description);
+}
+
+// The model with inputs from the host. Those that are no floats are indices and lengths: zero is one
+// everywhere.
+Result<Program> compile_copied(Runtime& runtime, const std::string& file, const onnx::Model& model,
+                               const ModelBench& given, const FileLimits& limits) {
+  IMPRINT_ASSIGN(Program program,
+                 compile_model(runtime, file, given.shapes, kChainedRuns, given.precision, limits));
+  const std::vector<onnx::ValueInfo> inputs = model_inputs(model);
+  Noise noise;
+  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::span<std::byte> bytes = program.input_bytes(slot, i);
+      if (inputs[i].type == onnx::ElementType::float32)
+        noise.fill(bytes);
+      else
+        std::ranges::fill(bytes, std::byte{0});
+    }
+  return program;
 }
 
 Result<BenchResult> run_model(BenchDevice& device, const std::string& name, const std::string& file,
@@ -41,23 +59,10 @@ Result<BenchResult> run_model(BenchDevice& device, const std::string& name, cons
   FileLimits limits = given.limits;
   IMPRINT_ASSIGN(const onnx::Model model, load_limited(file, limits));
   device.runtime().set_cpu_memory_cap(limits.bytes());
-  const bool on_device = given.on_device;
-  IMPRINT_ASSIGN(Program program, on_device ? compile_on_device(device.runtime(), file, model, given, limits)
-                                            : compile_model(device.runtime(), file, given.shapes,
-                                                            kChainedRuns, given.precision, limits));
+  IMPRINT_ASSIGN(Program program, (given.copied ? compile_copied : compile_on_device)(device.runtime(), file,
+                                                                                      model, given, limits));
   IMPRINT_CHECK(check_memory(file, limits, program.stats()));
   IMPRINT_CHECK(check_work(file, limits, program.stats()));
-  const std::vector<onnx::ValueInfo> inputs =
-      on_device ? std::vector<onnx::ValueInfo>() : model_inputs(model);
-  Noise noise;
-  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const std::span<std::byte> bytes = program.input_bytes(slot, i);
-      if (inputs[i].type == onnx::ElementType::float32)
-        noise.fill(bytes);
-      else  // indices and lengths: zero is one everywhere
-        std::ranges::fill(bytes, std::byte{0});
-    }
   return measure_program(device, program, name);
 }
 
@@ -66,7 +71,7 @@ Result<BenchResult> run_model(BenchDevice& device, const std::string& name, cons
 std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelBench& given) {
   std::vector<BenchCase> cases;
   for (const std::string& file : files) {
-    const std::string name = std::filesystem::path(file).stem().string();
+    const std::string name = std::filesystem::path(file).stem().string() + (given.copied ? "-copied" : "");
     cases.push_back({name, [=](BenchDevice& device) { return run_model(device, name, file, given); }});
   }
   return cases;
