@@ -100,6 +100,23 @@ TEST_F(CommandLine, ExplainsAProgram) {
                         "suites policy, learn, learners, pet, kennel, ops, nets, worlds, extents, train."));
 }
 
+// Without copies there are no barriers for them.
+TEST_F(CommandLine, MeasuresAModelInMemoryOfTheDevice) {
+  const auto barriers = [&](const std::string& options) {
+    const Finished finished =
+        run("bench " + test::model_path("godot/BallChase") +
+            ".onnx --warmup 1 --repeats 2 --seconds 0.01 --json " + path("row.json") + options);
+    EXPECT_EQ(finished.status, 0) << finished.text;
+    std::ifstream file(path("row.json"));
+    const std::string json((std::istreambuf_iterator<char>(file)), {}), key = "\"barriers\": ";
+    const std::size_t found = json.find(key);
+    return found == std::string::npos ? -1 : std::atoi(json.c_str() + found + key.size());
+  };
+  const int copied = barriers(" --copied"), kept = barriers("");
+  EXPECT_GE(kept, 0);
+  EXPECT_LT(kept, copied);
+}
+
 // Rows of bench --list that are no programs, or that the CPU cannot run.
 TEST_F(CommandLine, RefusesProgramsThatItCannotExplain) {
   for (const char* row : {"floor/empty", "floor", "frame/pet/tick", "frame"})

@@ -14,6 +14,7 @@
 #include "compute/graph/passes/page_expand.h"
 #include "compute/graph/plan/fusion.h"
 #include "compute/graph/schedule/product.h"
+#include "compute/graph/schedule/request_queries.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
 #include "compute/tensor/build.h"
@@ -292,6 +293,51 @@ TEST(ChannelsLast, KernelsAreFusedAndReadEightAtATime) {
   }
   EXPECT_EQ(products, 4);
   EXPECT_LE(schedule.tasks.size(), 6u);  // and the image as float16, and the result in the caller's order
+}
+
+ImagePlan plan_between(const Variable& image, const Variable& result, const Tensor& value) {
+  ImagePlan made{build_graph(std::span(&value, 1)).value(), {}};
+  made.request.variables = {image.state(), result.state()};
+  for (NodeIndex root : made.graph.roots) made.request.updates.push_back({.variable = 1, .value = root});
+  return made;
+}
+
+// With image and result in tensors of the device a network has the kernels that it has with copies.
+TEST(ChannelsLast, TensorsOfTheDeviceChangeNoKernel) {
+  const auto network = [](const Tensor& x) {
+    const Tensor a = relu(convolution(x, kernel_of({32, 16, 3, 3}, 1), kernel_of({32}, 2), {.padding = 1}));
+    return relu(convolution(a, kernel_of({32, 32, 1, 1}, 5), kernel_of({32}, 6), {}) + a);
+  };
+  const Shape shape{8, 16, 28, 28};
+  ImagePlan copied = image_plan(network(input("x", shape)));
+  const Variable x = Variable::zeros("x", shape), y = Variable::zeros("y", {8, 32, 28, 28});
+  ImagePlan kept = plan_between(x, y, network(x.value()));
+  EXPECT_FALSE(learns(kept.graph, kept.request));
+  const Schedule one = fuse(copied.graph, copied.request, image_options(true)).value(),
+                 other = fuse(kept.graph, kept.request, image_options(true)).value();
+  ASSERT_EQ(one.tasks.size(), other.tasks.size());
+  for (std::size_t t = 0; t < one.tasks.size(); ++t) {
+    EXPECT_EQ(one.tasks[t].kind, other.tasks[t].kind);
+    EXPECT_EQ(one.tasks[t].tile, other.tasks[t].tile);
+    EXPECT_EQ(one.tasks[t].members.size(), other.tasks[t].members.size());
+  }
+}
+
+// A step of learning updates what it reads, or multiplies by variables: those are weights.
+TEST(ChannelsLast, StepsOfLearningAreKnownByTheirWeights) {
+  const Variable x = Variable::zeros("x", {64, 32}), w = Variable::zeros("w", {32, 64}),
+                 y = Variable::zeros("y", {64, 64});
+  const Tensor constant = kernel_of({32, 64}, 1);
+  const auto of = [&](const Variable& target, const Tensor& value) {
+    const ImagePlan plan = plan_between(x, target, value);
+    return learns(plan.graph, plan.request);
+  };
+  EXPECT_FALSE(of(y, matmul(x.value(), constant)));
+  EXPECT_FALSE(of(y, matmul(x.value() * 2.0f, constant)));
+  EXPECT_TRUE(of(y, matmul(x.value() * 2.0f, w.value())));
+  EXPECT_TRUE(of(y, matmul(x.value(), w.value())));
+  EXPECT_TRUE(of(x, x.value() * 0.5f + matmul(matmul(x.value(), constant), transpose(constant, 0, 1))));
+  EXPECT_FALSE(learns(image_plan(matmul(input("x", {64, 32}), constant)).graph, {}));
 }
 
 // A block whose shortcut is a convolution too: one of both results is stored, as float16.

@@ -27,9 +27,7 @@ struct BenchOptions {
   std::string command;  // as it was given
   bool list = false, profile = false;
   std::vector<std::string> models;
-  FileLimits limits;  // of each
-  ModelShapes shapes;
-  Precision precision = Precision::float32;
+  ModelBench how;  // of models
   Repeats repeats;
   std::uint32_t in_a_row = kChainedRuns, threads = 1;
 };
@@ -88,8 +86,7 @@ constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", p
                              {"train", train_cases, true, true}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
-  if (!options.models.empty())
-    return model_cases(options.models, options.shapes, options.precision, options.limits);
+  if (!options.models.empty()) return model_cases(options.models, options.how);
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites) {
     if (options.suite != "all" && options.suite != suite.name) continue;
@@ -483,19 +480,23 @@ void add_bench(CLI::App& app) {
     list += ", " + names.back();
   }
   command->add_option("models", options->models, "ONNX files, instead of a suite")->type_name("MODEL.onnx");
-  add_shape_option(*command, options->shapes);
-  command->add_option("--batch", options->shapes.batch, "size of the models' open dimensions")
+  add_shape_option(*command, options->how.shapes);
+  command->add_option("--batch", options->how.shapes.batch, "size of the models' open dimensions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
       ->option_text("N=1");
   command
       ->add_option_function<std::string>(
-          "--precision", [options](const std::string& name) { options->precision = precision_named(name); },
+          "--precision",
+          [options](const std::string& name) { options->how.precision = precision_named(name); },
           "of the models: float32; mixed: large products read float16; float16: images are kept in float16 "
           "too")
       ->check(CLI::IsMember({"float32", "mixed", "float16"}))
       ->option_text("TYPE=float32");
-  add_memory_limit_option(*command, options->limits);
-  add_work_limit_option(*command, options->limits);
+  command->add_flag(
+      "--copied", options->how.copied,
+      "of the models: each run copies inputs from the host and outputs to it; rows NAME-copied");
+  add_memory_limit_option(*command, options->how.limits);
+  add_work_limit_option(*command, options->how.limits);
   command->add_option("--suite", options->suite, list)->check(CLI::IsMember(names))->option_text("SUITE=all");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   add_threads_option(*command, options->threads);

@@ -103,8 +103,14 @@ std::vector<BenchCase> train_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 std::vector<BenchCase> plan_cases();
-std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelShapes& shapes,
-                                   Precision precision, const FileLimits& limits);
+// How models of files are measured: with inputs and outputs in memory of the device, unless `copied`.
+struct ModelBench {
+  ModelShapes shapes;
+  Precision precision = Precision::float32;
+  FileLimits limits;    // of each
+  bool copied = false;  // inputs from the host and outputs to it, in each run
+};
+std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelBench& given);
 
 // Benchmarks of the suites that are programs (on_cpu: of those that run on the CPU too), and the suites'
 // names.

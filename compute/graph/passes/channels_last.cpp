@@ -9,6 +9,7 @@
 #include "compute/graph/passes/narrow_constants.h"
 #include "compute/graph/passes/reshape_groups.h"
 #include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/request_queries.h"
 
 namespace imprint::graph {
 namespace {
@@ -43,7 +44,7 @@ class Arranger {
       : graph_(graph),
         request_(request),
         options_(options),
-        learns_(!request.updates.empty()),
+        learns_(learns(graph, request)),
         half_values_(options.half_values && !learns_),
         values_(graph.nodes.size()) {}
 
@@ -155,9 +156,7 @@ class Arranger {
       while (passes_elements(graph_[stored])) stored = graph_[stored].inputs[0];
       const bool is_bare =
           graph_.without_views(node.inputs[0]) == first && graph_.without_views(node.inputs[1]) == second;
-      if (is_bare ||
-          std::ranges::find(request_.outputs, stored, &GraphOutput::node) != request_.outputs.end())
-        continue;
+      if (is_bare || is_result(request_, stored)) continue;
       rounds_[at(stored)] = joined_[at(stored)] = 1;
     }
   }

@@ -10,6 +10,7 @@
 #include "compute/graph/schedule/cost.h"
 #include "compute/graph/schedule/product.h"
 #include "compute/graph/schedule/region.h"
+#include "compute/graph/schedule/request_queries.h"
 #include "compute/tensor/pages/library_page.h"
 
 namespace imprint::graph {
@@ -452,7 +453,7 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
   for (std::size_t r = 0; r < nodes_of.size(); ++r)
     suits.push_back(suits_matrix_units(graph, found, static_cast<std::int32_t>(r), nodes_of[r], options));
   std::vector<std::uint8_t> chosen(graph.nodes.size(), 0), tiled(graph.nodes.size(), 0);
-  const bool learns = !request.updates.empty();
+  const bool is_step = learns(graph, request);
   const std::vector<std::uint8_t> has_copy = values_with_copies(graph);
   std::int64_t products = 0;
   for (NodeIndex i = 0; i < graph.size(); ++i) {
@@ -465,20 +466,20 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
                             ? wants_tiles(graph, i, options) &&
                                   fills_tiles(shape[shape.rank() - 2], shape[shape.rank() - 1], 1, options)
                             : suits[at(region)] != 0;
-    chosen[at(i)] = serves && (region >= 0 || !learns || serves_learning(graph, i, has_copy, options)) &&
+    chosen[at(i)] = serves && (region >= 0 || !is_step || serves_learning(graph, i, has_copy, options)) &&
                     std::ranges::all_of(
                         node.inputs, [&](NodeIndex input) { return graph[input].dtype == DType::float32; });
   }
   // Programs that do not train have the tiles of convolutions (product.h).
-  for (NodeIndex i = 0; i < graph.size() && options.channels_last && request.updates.empty(); ++i)
+  for (NodeIndex i = 0; i < graph.size() && options.channels_last && !is_step; ++i)
     tiled[at(i)] = chosen[at(i)] && (found.region_of.empty() || found.region_of[at(i)] < 0);
   const std::int64_t narrowed = std::ranges::count(chosen, 1);
   const bool has_pages =
       std::ranges::any_of(graph.nodes, [](const GraphNode& node) { return !eights_of(node).empty(); });
   if (narrowed > 0 || has_pages)
-    Narrower(graph, request, learns && std::ranges::count(has_copy, 1) > 0)
+    Narrower(graph, request, is_step && std::ranges::count(has_copy, 1) > 0)
         .run(chosen, tiled,
-             RoundedResults(graph, request, options, learns ? chosen : std::vector<std::uint8_t>()));
+             RoundedResults(graph, request, options, is_step ? chosen : std::vector<std::uint8_t>()));
   return "mixed precision: " + std::to_string(narrowed) + " of " + std::to_string(products) +
          " products read float16";
 }

@@ -18,6 +18,7 @@
 #include "compute/graph/regions/early_reads.h"
 #include "compute/graph/regions/row_folds.h"
 #include "compute/graph/schedule/region.h"
+#include "compute/graph/schedule/request_queries.h"
 
 namespace imprint::graph {
 namespace {
@@ -52,7 +53,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   std::int64_t steps = 0;
   FusionOptions options = given;
   options.steps = &steps;
-  options.pads_inside = options.pads_inside && request.updates.empty();
+  options.pads_inside = options.pads_inside && !learns(graph, request);
   std::vector<std::string> notes;
   if (options.expand != Expand::none) IMPRINT_CHECK(expand_pages(graph, request, options));
   if (options.channels_last)

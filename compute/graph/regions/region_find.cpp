@@ -12,6 +12,7 @@
 #include "compute/graph/number_set.h"
 #include "compute/graph/schedule/cost.h"
 #include "compute/graph/schedule/product.h"
+#include "compute/graph/schedule/request_queries.h"
 
 namespace imprint::graph {
 namespace {
@@ -26,6 +27,7 @@ class RegionFinder {
                const RegionLimits& limits)
       : graph_(graph),
         request_(request),
+        learns_(learns(graph, request)),
         options_(options),
         limits_(limits),
         classes_(graph),
@@ -200,8 +202,7 @@ class RegionFinder {
                        out = row < 0 ? node.shape[rank - 1] : node.element_count() / (groups * rows);
     RegionLayer layer{.rows = rows, .in = in, .out = out, .groups = groups};
     // Attention folds the rows of a single sequence too, which is no learning.
-    const bool is_inference = options_.channels_last && request_.updates.empty();
-    layer.learns = learned_.contains(batch.rows) && !is_inference;
+    layer.learns = learned_.contains(batch.rows) && (learns_ || !options_.channels_last);
     layer.row_block = std::min(std::clamp(wanted_rows(rows, groups, layer.learns).first,
                                           layer.learns ? options_.region_fold_rows : 1, options_.region_rows),
                                power_of(rows));
@@ -282,10 +283,9 @@ class RegionFinder {
   void sink() {
     std::vector<std::uint8_t> asked(graph_.nodes.size(), 0);
     for (const GraphOutput& output : request_.outputs) asked[at(output.node)] = 1;
-    for (const GraphUpdate& update : request_.updates) {
-      asked[at(update.value)] = 1;
-      if (update.rows >= 0) asked[at(update.rows)] = 1;
-    }
+    for (const GraphUpdate& update : request_.updates)
+      for (const NodeIndex node : {update.value, update.rows})
+        if (node >= 0) asked[at(node)] = 1;
     for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
       if (role[at(i)] != RowRole::row || asked[at(i)] || consumers_[at(i)].empty()) continue;
       std::int32_t first = INT32_MAX;
@@ -435,10 +435,9 @@ class RegionFinder {
     return false;
   }
 
-  // Products of which none uses results of another. Without learning, kernels of their own are as fast, and
-  // they also compute what follows.
+  // Products that use no other's results. Without learning, kernels of their own also compute what follows.
   bool is_of_lone_products(const Key& key) const {
-    return request_.updates.empty() && options_.product_turn_operations == 0 && !chains_products(key) &&
+    return !learns_ && options_.product_turn_operations == 0 && !chains_products(key) &&
            std::ranges::all_of(nodes_.at(key), [&](NodeIndex i) {
              return graph_[i].kind() == OpKind::view || wants_tiles(graph_, i, options_);
            });
@@ -557,6 +556,7 @@ class RegionFinder {
 
   const Graph& graph_;
   const FusionRequest& request_;
+  const bool learns_;
   const FusionOptions& options_;
   const RegionLimits& limits_;
   AxisClasses classes_;
