@@ -118,7 +118,7 @@ class OpContext {
   std::optional<std::vector<Value>> imported_as(std::string_view op, std::int64_t opset,
                                                 std::vector<std::optional<Value>> inputs);
 
-  // What the handler makes of these inputs instead of the node's own becomes the outputs.
+  // Sets the outputs to those of the handler for these inputs instead of the node's own.
   void become(const OpHandler& handler, std::vector<std::optional<Value>> inputs);
 
   // ---- outputs ----

@@ -156,7 +156,7 @@ std::optional<Values> recorded(OpContext& context, const Turns& turns, bool by_c
   return out;
 }
 
-// What the loop carries after a turn that a run may leave out, by its count. Fails if the turn changes
+// The carried value after a turn that a run may leave out, by its count. Fails if the turn changes
 // shapes.
 std::optional<Value> value_within(OpContext& context, const Turns& turns, std::int64_t turn,
                                   const Value& before, const Value& after) {
