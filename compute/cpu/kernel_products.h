@@ -41,8 +41,7 @@ struct Panel {
   const float* elements;
   std::int64_t stride;
   std::int64_t depth;
-  std::int64_t columns;    // of the panel inside c
-  std::int64_t apart = 0;  // from one vector of a row to the next, if Apart
+  std::int64_t columns;  // of the panel inside c
 };
 
 // sum + *factor times each lane.
@@ -52,10 +51,11 @@ inline Vector add_scaled(Vector sum, const float* factor, Vector row) {
   return sum + scaled(factor, row);
 }
 
+// apart: from one vector of a panel's row to the next, if Apart.
 // Rows x (Vectors * Lane) outputs in registers, which arrays are only when their loops are unrolled.
 template <bool Fused, int Rows, int Vectors, int Lane = kLanes, bool Apart = false>
 inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const Panel& panel, float* c,
-                 std::int64_t c_row, bool first) {
+                 std::int64_t c_row, bool first, std::int64_t apart = Lane) {
   typedef typename Some<Lane>::Type Vector;
   Vector sums[Rows][Vectors];
   IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) sums[r][v] =
@@ -63,8 +63,7 @@ inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const
   const float* b = panel.elements;
   for (std::int64_t k = 0; k < panel.depth; ++k, b += panel.stride) {
     Vector row[Vectors];
-    IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) row[v] =
-        load<Vector>(b + v * (Apart ? panel.apart : Lane));
+    IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) row[v] = load<Vector>(b + v * (Apart ? apart : Lane));
     IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v)
         sums[r][v] = add_scaled<Fused>(sums[r][v], a + r * a_row + k * a_depth, row[v]);
   }
@@ -209,8 +208,7 @@ inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t depth, std::
   Panel panel{m.b, m.b_depth, depth, m.columns - n};
   if (panel.columns > width) panel.columns = width;
   if (m.b_panel != 0)
-    return {m.b + n / kConstantPanel * m.b_panel + k * kConstantPanel, kConstantPanel, depth, panel.columns,
-            m.b_panel};
+    return {m.b + n / kConstantPanel * m.b_panel + k * kConstantPanel, kConstantPanel, depth, panel.columns};
   if (m.b_rows) {
     copy_windows(m, k, n, panel, scratch, width);
   } else {
@@ -236,11 +234,13 @@ inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels,
       if (panels[i].columns <= kHalf)
         tile<Fused, Rows, 1, kHalf>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else if (Vectors > 2 && panels[i].columns > kLanes && panels[i].columns <= 2 * kLanes)
-        tile<Fused, Rows, 2, kLanes, Apart>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+        tile<Fused, Rows, 2, kLanes, Apart>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first,
+                                            m.b_panel);
       else if (Vectors > 1 && panels[i].columns <= kLanes)
         tile<Fused, Rows, 1>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else
-        tile<Fused, Rows, Vectors, kLanes, Apart>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+        tile<Fused, Rows, Vectors, kLanes, Apart>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first,
+                                                  m.b_panel);
     row += Rows;
   };
   while (m.rows - row >= kTileRows) take.template operator()<kTileRows>();
