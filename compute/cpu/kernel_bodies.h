@@ -456,9 +456,9 @@ namespace imprint::cpu {
 
 extern const KernelSet IMPRINT_KERNEL_SET;
 static_assert(24 % kTileRows == 0);
-const KernelSet IMPRINT_KERNEL_SET = {kSetName,      kFuses,       find_elementwise, find_fold_run,
-                                      find_product,  kTileRows,    2 * kLanes,       find_relu,
-                                      add_number,    copy_run,     copy_all_rows,    fold_windows,
-                                      kWholeKernels, read_patches, write_places};
+const KernelSet IMPRINT_KERNEL_SET = {kSetName,     kFuses,        find_elementwise, find_fold_run,
+                                      find_product, kTileRows,     2 * kLanes,       kConstantPanel,
+                                      find_relu,    add_number,    copy_run,         copy_all_rows,
+                                      fold_windows, kWholeKernels, read_patches,     write_places};
 
 }  // namespace imprint::cpu

@@ -5,6 +5,9 @@ namespace {
 
 typedef float Lanes __attribute__((vector_size(kLanes * 4)));
 constexpr int kHalf = kLanes > 4 ? kLanes / 2 : kLanes;  // columns of the narrowest panel
+// Constant panels of one vector, so that tiles of one to three vectors read any number of them.
+constexpr bool kVectorsApart = kLanes == 16;
+constexpr std::int64_t kConstantPanel = kVectorsApart ? kLanes : 2 * kLanes;
 
 template <class Vector = Lanes>
 inline Vector load(const float* from) {
@@ -48,10 +51,11 @@ inline Vector add_scaled(Vector sum, const float* factor, Vector row) {
   return sum + scaled(factor, row);
 }
 
+// apart: from one vector of a panel's row to the next, if Apart.
 // Rows x (Vectors * Lane) outputs in registers, which arrays are only when their loops are unrolled.
-template <bool Fused, int Rows, int Vectors, int Lane = kLanes>
+template <bool Fused, int Rows, int Vectors, int Lane = kLanes, bool Apart = false>
 inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const Panel& panel, float* c,
-                 std::int64_t c_row, bool first) {
+                 std::int64_t c_row, bool first, std::int64_t apart = Lane) {
   typedef typename Some<Lane>::Type Vector;
   Vector sums[Rows][Vectors];
   IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) sums[r][v] =
@@ -59,7 +63,7 @@ inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const
   const float* b = panel.elements;
   for (std::int64_t k = 0; k < panel.depth; ++k, b += panel.stride) {
     Vector row[Vectors];
-    IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) row[v] = load<Vector>(b + v * Lane);
+    IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) row[v] = load<Vector>(b + v * (Apart ? apart : Lane));
     IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v)
         sums[r][v] = add_scaled<Fused>(sums[r][v], a + r * a_row + k * a_depth, row[v]);
   }
@@ -203,7 +207,8 @@ inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t depth, std::
                       float* scratch) {
   Panel panel{m.b, m.b_depth, depth, m.columns - n};
   if (panel.columns > width) panel.columns = width;
-  if (m.b_panel != 0) return {m.b + n / width * m.b_panel + k * width, width, depth, panel.columns};
+  if (m.b_panel != 0)
+    return {m.b + n / kConstantPanel * m.b_panel + k * kConstantPanel, kConstantPanel, depth, panel.columns};
   if (m.b_rows) {
     copy_windows(m, k, n, panel, scratch, width);
   } else {
@@ -217,7 +222,7 @@ inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t depth, std::
 }
 
 // All rows of a times panels of b that stay in the second cache. A tile's rows of a stay in the first.
-template <bool Fused, int Vectors>
+template <bool Fused, int Vectors, bool Apart>
 inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels, int count, float* c,
                            bool first) {
   std::int64_t row = 0;
@@ -229,11 +234,13 @@ inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels,
       if (panels[i].columns <= kHalf)
         tile<Fused, Rows, 1, kHalf>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else if (Vectors > 2 && panels[i].columns > kLanes && panels[i].columns <= 2 * kLanes)
-        tile<Fused, Rows, 2>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+        tile<Fused, Rows, 2, kLanes, Apart>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first,
+                                            m.b_panel);
       else if (Vectors > 1 && panels[i].columns <= kLanes)
         tile<Fused, Rows, 1>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else
-        tile<Fused, Rows, Vectors>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+        tile<Fused, Rows, Vectors, kLanes, Apart>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first,
+                                                  m.b_panel);
     row += Rows;
   };
   while (m.rows - row >= kTileRows) take.template operator()<kTileRows>();
@@ -250,14 +257,15 @@ inline std::int64_t panel_width(std::int64_t left) {
   return left > kHalf ? kLanes : kHalf;
 }
 
-template <bool Fused, int Vectors>
-inline void blocks(const Matmul& m) {
+template <bool Fused, int Vectors, bool Apart>
+inline void blocks_of(const Matmul& m) {
   constexpr std::int64_t kWidth = Vectors * kLanes;
   constexpr int kMostPanels = 64;
   Panel panels[kMostPanels];
   for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth) {
     const std::int64_t depth = m.depth - k < kMatmulDepth ? m.depth - k : kMatmulDepth;
-    const std::int64_t fit = kMatmulScratch / (depth * kWidth), most = fit < kMostPanels ? fit : kMostPanels;
+    const std::int64_t fit = (Apart ? 2 : 1) * kMatmulScratch / (depth * kWidth),
+                       most = fit < kMostPanels ? fit : kMostPanels;
     for (std::int64_t n = 0; n < m.columns;) {
       const std::int64_t begin = n;
       int count = 0;
@@ -272,9 +280,17 @@ inline void blocks(const Matmul& m) {
         width = panel_width<Vectors>(m.columns - n);
         panels[count] = panel_of(m, k, depth, n, width, m.scratch + count * depth * kWidth);
       }
-      rows_of_panels<Fused, Vectors>(m, m.a + k * m.a_depth, panels, count, m.c + begin, k == 0);
+      rows_of_panels<Fused, Vectors, Apart>(m, m.a + k * m.a_depth, panels, count, m.c + begin, k == 0);
     }
   }
+}
+
+template <bool Fused, int Vectors>
+inline void blocks(const Matmul& m) {
+  if (kVectorsApart && m.b_panel != 0)
+    blocks_of<Fused, Vectors, kVectorsApart>(m);
+  else
+    blocks_of<Fused, Vectors, false>(m);
 }
 
 // A single row cannot share b's vectors with another; several partial sums keep the adders busy.
@@ -308,7 +324,7 @@ inline void product_of(const Matmul& m) {
     one_row<Fused>(m);
   else if (m.columns <= kLanes)
     blocks<Fused, 1>(m);
-  else if (kIsWide && m.columns > 2 * kLanes && m.b_panel == 0)
+  else if (kIsWide && m.columns > 2 * kLanes)
     blocks<Fused, kIsWide ? 3 : 2>(m);
   else
     blocks<Fused, 2>(m);

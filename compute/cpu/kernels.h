@@ -32,8 +32,8 @@ struct Matmul {
   // From the first of tile_rows rows of a to the next first; 0: they are a_row apart. The rows of a tile side
   // by side are one stream.
   std::int64_t a_tile = 0;
-  // b in panels of KernelSet::panel_columns columns, each row-major: from one to the next. All columns are in
-  // whole panels. 0: rows b_depth apart.
+  // b in panels of KernelSet::constant_panel columns, each row-major: from one to the next. All columns are
+  // in whole panels. 0: rows b_depth apart.
   std::int64_t b_panel = 0;
   // Windows of images: row k of b starts at b_rows[k], and its columns are runs of b_run, whose offsets in
   // the row are b_runs. The first column is first_column of those. Null: rows b_depth apart, of one run.
@@ -126,9 +126,10 @@ struct KernelSet {
   Elementwise (*elementwise)(Op op, DType operand, DType result);
   FoldRun (*fold_run)(Op op, DType operand);  // of IMPRINT_FOLD_OPS
   void (*matmul)(const Matmul& arguments);
-  std::int64_t tile_rows;      // of matmul: a divisor of 24
-  std::int64_t panel_columns;  // of matmul: a divisor of 32
-  Elementwise relu;            // of floats: x <= 0 ? 0 : x, in one pass
+  std::int64_t tile_rows;       // of matmul: a divisor of 24
+  std::int64_t panel_columns;   // of matmul: a divisor of 32
+  std::int64_t constant_panel;  // columns of a panel in Matmul::b_panel: a divisor of 32
+  Elementwise relu;             // of floats: x <= 0 ? 0 : x, in one pass
   // result[i] = x[i] + number, and what is after it. The result may be x.
   void (*add_number)(const float* x, float number, const AfterSum& after, float* result, std::int64_t count);
   CopyRun copy_run;

@@ -263,8 +263,9 @@ Result<> Lowering::compute_product(NodeIndex node, std::int32_t into) {
       executable_.constant_copies_.resize(copies);  // it was made for this product
       forget(of_left);
     }
-    add_open(node, product_step(left, *windows, into, kernels_, options),
-             std::array{into, left.buffer, windows->matrices.buffer});
+    const Strided rows = tiled_left(of_left, left, windows->columns, options);
+    add_open(node, product_step(rows, *windows, into, kernels_, options),
+             std::array{into, rows.buffer, windows->matrices.buffer});
     return {};
   }
   IMPRINT_ASSIGN(Strided right, find(of_right));
@@ -285,7 +286,8 @@ Result<> Lowering::compute_product(NodeIndex node, std::int32_t into) {
   } else {
     right = near_right(of_right, right);
   }
-  add_product(node, product_step(left, right, into, kernels_, options), left, right, into);
+  const Strided rows = tiled_left(of_left, left, right.shape[right.shape.rank() - 1], options);
+  add_product(node, product_step(rows, right, into, kernels_, options), rows, right, into);
   return {};
 }
 
@@ -310,15 +312,47 @@ Strided Lowering::near_right(NodeIndex node, const Strided& found) {
 std::optional<Strided> Lowering::constant_panels(NodeIndex node, const Strided& left, const Strided& found) {
   constexpr std::int64_t kManyRows = 16;
   const int last = found.shape.rank() - 1;
-  const std::int64_t width = kernels_.panel_columns, depth = found.shape[last - 1],
+  const std::int64_t width = kernels_.constant_panel, depth = found.shape[last - 1],
                      columns = found.shape[last], rows = left.shape[last - 1];
   if (!has_one_matrix(found) || rows <= kManyRows) return {};
-  if (columns < 2 * width || columns % width != 0) return {};
+  if (columns < 2 * kernels_.panel_columns || columns % width != 0) return {};
   Strided panels{found.buffer, found.offset, Shape{columns / width, depth, width}, {}};
   panels.strides[0] = width * found.strides[at(last)];
   panels.strides[1] = found.strides[at(last - 1)];
   panels.strides[2] = found.strides[at(last)];
   return turned_copy(panels_, node, panels);
+}
+
+// Constant rows of a product of few columns, copied once in the order of its tiles: each tile reads its rows
+// as one stream. More columns read them from the caches anyway, and long rows are streams by themselves.
+Strided Lowering::tiled_left(NodeIndex node, const Strided& found, std::int64_t columns,
+                             ProductOptions& options) {
+  constexpr std::int64_t kLeastRows = 16, kLeastColumns = 16, kMostColumns = 1024;
+  const int last = found.shape.rank() - 1;
+  const std::int64_t tile = kernels_.tile_rows, rows = found.shape[last - 1], depth = found.shape[last],
+                     tiles = (rows + tile - 1) / tile, whole = rows / tile;
+  if (options.whole || options.patches || options.used.depth.extent >= 0 ||
+      !constants_.contains(found.buffer) || !has_one_matrix(found) || rows < kLeastRows || rows < depth ||
+      columns < kLeastColumns || columns > kMostColumns)
+    return found;
+  auto known = tiles_.find(node);
+  if (known == tiles_.end()) {
+    const std::int64_t row = found.strides[at(last - 1)], term = found.strides[at(last)];
+    if (turned_ + tiles * tile * depth > most_copied_) return found;
+    const auto copy = constant_copy(
+        {found.buffer, found.offset, {whole, depth, tile}, {tile * row, term, row}}, {tiles, depth, tile});
+    if (!copy) return found;
+    turned_ += tiles * tile * depth;
+    if (tiles > whole) {
+      const auto rest = copy_step(
+          {found.buffer, found.offset + whole * tile * row, {depth, rows - whole * tile}, {term, row}},
+          {copy->buffer, whole * tile * depth, {depth, rows - whole * tile}, {tile, 1}});
+      rest->run({executable_.buffers_.data(), nullptr}, {0, rest->part_count()});
+    }
+    known = tiles_.emplace(node, copy->buffer).first;
+  }
+  options.left_tile = tile;
+  return {known->second, 0, found.shape, {}};
 }
 
 // Weights times one vector: the vector times the transposed weights, whose rows are whole vectors.

@@ -40,6 +40,8 @@ class Lowering {
   Strided near_right(graph::NodeIndex node, const Strided& found);
   std::optional<Strided> constant_panels(graph::NodeIndex node, const Strided& left, const Strided& found);
   std::optional<Strided> turned_weights(graph::NodeIndex node, const Strided& left, const Strided& right);
+  Strided tiled_left(graph::NodeIndex node, const Strided& found, std::int64_t columns,
+                     ProductOptions& options);
   std::optional<Strided> turned_copy(std::unordered_map<graph::NodeIndex, Strided>& known,
                                      graph::NodeIndex node, const Strided& from);
   Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
@@ -132,6 +134,7 @@ class Lowering {
   bool constants_stay_ = false;                                        // in the caches, from run to run
   std::int64_t turned_ = 0;  // elements of constants that turned_copy copied
   std::unordered_map<graph::NodeIndex, Strided> panels_, turned_weights_;  // copies of constants
+  std::unordered_map<graph::NodeIndex, std::int32_t> tiles_;               // buffers of such
   std::int32_t buffer_count_ = 0;
   struct ArenaValue {
     std::int32_t buffer;

@@ -12,8 +12,10 @@ namespace {
 
 // Elements of a result that stay in an eighth of a second cache until a chain reads them.
 constexpr std::int64_t kNear = 1 << 15;
-constexpr std::int64_t kColumns = 64, kRows = 8;  // multiples of the tiles of all kernel sets
-constexpr std::int64_t kTile = 32;                // columns of the widest tile
+constexpr std::int64_t kColumns = 64, kRows = 24;  // multiples of the tiles of all kernel sets
+constexpr std::int64_t kTile = 32;                 // columns of the widest tile
+constexpr std::int64_t kPieceRows = 264;           // of a piece, unless it has few columns
+static_assert(kPieceRows % kRows == 0);
 constexpr std::int64_t kEven = 2;  // rows: fewer in a tile take as long, and parts of a step should be equal
 
 // Columns of a piece, of which all have as many except the last.
@@ -55,7 +57,8 @@ ProductParts::ProductParts(const Product& product, std::int64_t matrices, bool h
   else
     columns_ = (one.columns + kColumns - 1) / kColumns;
   if (rows == 1 && !by_columns) rows = std::clamp<std::int64_t>(2 * one.rows / kLeastRows, 1, threads);
-  rows_of_part_ = ((one.rows + rows - 1) / rows + kEven - 1) / kEven * kEven;
+  const std::int64_t whole = std::max(kEven, product.options.left_tile);
+  rows_of_part_ = ((one.rows + rows - 1) / rows + whole - 1) / whole * whole;
   rows_ = (one.rows + rows_of_part_ - 1) / rows_of_part_;
 }
 
@@ -130,12 +133,11 @@ void ProductStep::each_piece(Parts rows, Parts columns, Use use) const {
       use(rows, Parts{column, std::min(column + patches->piece(), columns.end)});
     return;
   }
-  constexpr std::int64_t kLeastRows = 256;
   const bool by_rows = product_.options.whole && !product_.options.whole->left;
   const std::int64_t all_rows = rows.end - rows.begin, all_columns = columns.end - columns.begin,
                      fit = by_rows ? all_columns : std::max(kBlock, kNear / all_rows),
                      width = piece_of(all_columns, (all_columns + fit - 1) / fit),
-                     height = std::max(kLeastRows, kNear / width / kRows * kRows);
+                     height = std::max(kPieceRows, kNear / width / kRows * kRows);
   for (std::int64_t row = rows.begin; row < rows.end; row += height)
     for (std::int64_t column = columns.begin; column < columns.end; column += width)
       use(Parts{row, std::min(row + height, rows.end)}, Parts{column, std::min(column + width, columns.end)});
@@ -165,9 +167,10 @@ void ProductStep::compute(const Memory& memory, std::int64_t matrix, Parts rows,
   next.rows = rows.end - rows.begin;
   next.columns = columns.end - columns.begin;
   next.first_column = columns.begin;
-  next.a =
-      memory.data<const float>(product_.a.buffer, product_.a.offset + offset(0) + rows.begin * one.a_row);
-  const std::int64_t before = one.b_panel != 0   ? columns.begin / kernels_.panel_columns * one.b_panel
+  const std::int64_t row =
+      one.a_tile == 0 ? rows.begin * one.a_row : rows.begin / product_.options.left_tile * one.a_tile;
+  next.a = memory.data<const float>(product_.a.buffer, product_.a.offset + offset(0) + row);
+  const std::int64_t before = one.b_panel != 0   ? columns.begin / kernels_.constant_panel * one.b_panel
                               : product_.windows ? 0
                                                  : columns.begin * one.b_column;
   next.b = memory.data<const float>(product_.b.buffer, product_.b.offset + offset(1) + before);
@@ -194,16 +197,17 @@ void ProductStep::follow(Memory memory, std::int64_t matrix, Parts rows, Parts c
   }
 }
 
-// In whole cache lines.
+// In whole cache lines. Of any rows and columns that each_piece is called for: fewer rows have wider pieces.
 std::int64_t ProductStep::largest_piece() const {
   constexpr std::int64_t kLine = 16;
-  std::int64_t most = 0;
-  parts_.each({0, parts_.count() / matrices_}, product_.one, [&](std::int64_t, Parts rows, Parts columns) {
-    each_piece(rows, columns, [&](Parts of_rows, Parts of_columns) {
-      most = std::max(most, (of_rows.end - of_rows.begin) * piece_row(of_columns));
-    });
-  });
-  return (most + kLine - 1) / kLine * kLine;
+  const Matmul& one = product_.one;
+  const std::int64_t rows = std::min(one.rows, kPieceRows), whole = one.rows * (one.columns + kTile / 2);
+  std::int64_t most = std::max(kBlock * rows, kNear) + (kTile + kTile / 2) * rows;
+  if (const auto& patches = product_.options.patches)
+    most = one.rows * (patches->piece() + kTile / 2);
+  else if (product_.options.whole && !product_.options.whole->left)
+    most = std::max(rows * one.columns, kNear) + kTile / 2 * one.rows;
+  return (std::min(most, whole) + kLine - 1) / kLine * kLine;
 }
 
 bool ProductStep::take(Chain& chain, bool is_last_reader, bool is_apart) {
@@ -316,6 +320,11 @@ std::unique_ptr<ProductStep> products(const Matmul& one, const Strided& a, const
                                       const ProductOptions& options) {
   auto product = Product{one, a, b, matrices, std::move(windows), into, options};
   product.one.fuses = options.fuses;
+  if (options.left_tile > 0) {
+    product.one.a_row = 1;
+    product.one.a_depth = options.left_tile;
+    product.one.a_tile = options.left_tile * one.depth;
+  }
   return std::make_unique<ProductStep>(std::move(product), kernels);
 }
 

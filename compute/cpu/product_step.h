@@ -47,6 +47,7 @@ struct ProductOptions {
   std::int64_t threads = 1;                               // that share the step
   bool by_columns = false;                                // they share the columns of wide products
   std::int64_t panel = 0;                                 // Matmul::b_panel
+  std::int64_t left_tile = 0;                             // rows of the left operand's tiles: Matmul::a_tile
   bool is_convolution = false;                            // the left operand has the weights
   bool fuses = false;                                     // Matmul::fuses
 };

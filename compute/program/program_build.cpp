@@ -157,7 +157,25 @@ Result<> Program::Impl::build(const VariantTable* variants, const vk::Capability
   IMPRINT_CHECK(make_tables());
   IMPRINT_CHECK(make_descriptor_sets());
   count();
-  return record();
+  IMPRINT_CHECK(record());
+  release_sources();
+  return {};
+}
+
+// Constants and the operations that led to them: uploads that still wait keep what they read. Explanations
+// need labels and pages.
+void Program::Impl::release_sources() {
+  for (GraphNode& node : source.graph.nodes) {
+    if (!node.source) continue;
+    auto kept = std::make_shared<Node>();
+    kept->op = node.source->op;
+    kept->dtype = node.source->dtype;
+    kept->shape = node.source->shape;
+    kept->page = node.source->page;
+    kept->variable = node.source->variable;
+    kept->label = node.source->label;
+    node.source = std::move(kept);
+  }
 }
 
 Program::Impl::~Impl() {

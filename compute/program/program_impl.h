@@ -61,6 +61,7 @@ struct Program::Impl : Program::Body {
   Result<> place_variables();
   Result<> place_constants();
   Result<> upload_constants();
+  void release_sources();
   Result<> plan();  // offsets of inputs, outputs, intermediates
   Result<> make_arena();
   Result<> make_slots();                // memory where the host writes inputs and reads outputs

@@ -59,6 +59,25 @@ TEST_F(ProgramDeviceTest, GivesMemoryBack) {
   EXPECT_EQ(test::gpu()->context().device().memory().stats().bytes_in_use, before);
 }
 
+TEST_F(ProgramDeviceTest, WeightsLeaveTheHostAfterTheirUpload) {
+  constexpr std::int64_t kRows = 256, kColumns = 300;  // beyond what shares an upload
+  std::weak_ptr<const std::vector<float>> weights;
+  const auto description = [&] {
+    const auto floats = std::make_shared<const std::vector<float>>(kRows * kColumns, 0.5f);
+    weights = floats;
+    const SharedBytes bytes(std::as_bytes(std::span(*floats)), floats);
+    const Tensor x = input("x", {1, kRows}), w = Tensor::from_bytes(bytes, {kColumns, kRows}, DType::float32);
+    return ProgramDescription{.name = "weights", .inputs = {x}, .outputs = {matmul(x, transpose(w))}};
+  };
+  Program program = compile(description());
+  const auto results =
+      session().run(program, std::vector{HostTensor::from(std::vector<float>(kRows, 1), {1, kRows})});
+  ASSERT_TRUE(results.ok()) << results.error().message;
+  EXPECT_EQ(results->at(0).floats, std::vector<float>(kColumns, 128));
+  EXPECT_TRUE(weights.expired());
+  EXPECT_FALSE(program.explain().empty());
+}
+
 TEST_F(ProgramDeviceTest, StateBelongsToTheDeviceOrToTheCpu) {
   const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
   const Variable here = Variable::zeros("here", {2}), there = Variable::zeros("there", {2});

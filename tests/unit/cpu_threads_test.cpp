@@ -189,6 +189,32 @@ TEST(CpuThreads, PartsOfAJoinedValueAreStepsOfTheirProducts) {
   EXPECT_EQ((*found)[0].floats, (*expected)[0].floats);
 }
 
+// Rows of a constant are copied in tiles, of which the last may have fewer; parts of several rows have pieces
+// of several widths.
+TEST(CpuThreads, ConstantRowsLieInTiles) {
+  for (const std::int64_t rows : {17, 61, 64, 130})
+    for (const std::int64_t columns : {16, 49, 700}) {
+      const Shape left{rows, 16}, right{16, columns};
+      const HostTensor weights = some_values(left), values = some_values(right);
+      const Tensor x = input("x", right), w = input("w", left), constant = Tensor::from(weights.floats, left);
+      for (const std::uint32_t threads : {1u, 2u, 3u}) {
+        const auto runtime = Runtime::create_on_cpu({}, 0, {.count = threads});
+        Session session(*runtime);
+        auto tiled = Program::compile(
+            *runtime, {.name = "tiled", .inputs = {x}, .outputs = {tanh(matmul(constant, x)) + 1}});
+        auto plain = Program::compile(
+            *runtime, {.name = "plain", .inputs = {x, w}, .outputs = {tanh(matmul(w, x)) + 1}});
+        ASSERT_TRUE(tiled.ok() && plain.ok());
+        const auto found = session.run(*tiled, std::vector{values}),
+                   expected = session.run(*plain, std::vector{values, weights});
+        ASSERT_TRUE(found.ok() && expected.ok());
+        for (std::size_t i = 0; i < (*expected)[0].floats.size(); ++i)
+          ASSERT_NEAR((*found)[0].floats[i], (*expected)[0].floats[i], 1e-5)
+              << rows << " x " << columns << ", " << threads << " threads, " << i;
+      }
+    }
+}
+
 // A chain may write what the product reads: then it waits for all of it.
 TEST(CpuThreads, AProductReadsAVariableBeforeItsReaderWritesIt) {
   std::vector<std::vector<float>> found;

@@ -232,6 +232,85 @@ TEST(OnnxBodies, ALoopWithoutTurnsStacksNoRows) {
   EXPECT_EQ(model.outputs[1].tensor.shape(), (Shape{0, 2}));
 }
 
+// The body of a loop that carries "v" [2] and stacks a row per turn. It ends when a sum, which only a run
+// knows, reaches 100, or, by turns, after turn `last`.
+OnnxBuilder doubling_rows(std::optional<std::int64_t> last, bool stacks) {
+  OnnxBuilder body;
+  body.input("i", {}, kInt64).input("go", {}, kBool).input("v", {"2"}).node("Add", {"v", "v"}, {"next"});
+  if (last)
+    body.longs("last", {}, {*last}).node("Less", {"i", "last"}, {"on"});
+  else
+    body.floats("limit", {}, {100})
+        .node("ReduceSum", {"next"}, {"s"}, {OnnxBuilder::number("keepdims", 0)})
+        .node("Less", {"s", "limit"}, {"on"});
+  body.output("on", {}, kBool).output("next");
+  if (stacks) body.output("next");
+  return body;
+}
+
+TEST(OnnxBodies, ALoopWithoutTurnsMayComputeItsCondition) {
+  for (const bool by_count : {true, false}) {
+    OnnxBuilder builder;
+    builder.longs("m", {}, {by_count ? 0 : 4})
+        .raw("begins", {}, kBool, std::string(1, by_count ? 1 : 0))
+        .input("x", {"2"})
+        .node("Loop", {"m", "begins", "x"}, {"y", "rows"},
+              {OnnxBuilder::body("body", doubling_rows(std::nullopt, true))})
+        .output("y")
+        .output("rows");
+    const ImportedModel model = must_import(builder);
+    ASSERT_EQ(model.outputs.size(), 2u);
+    EXPECT_THAT(reference::evaluate(model.outputs[0].tensor, {{"x", {5, 6}}}), ElementsAre(5, 6));
+    EXPECT_EQ(model.outputs[1].tensor.shape(), (Shape{0, 2}));
+    EXPECT_EQ(model.outputs[1].tensor.dtype(), DType::float32);
+  }
+}
+
+// A loop whose trip count is an input. begins: its first condition, if given.
+OnnxBuilder counted_by_a_run(std::optional<std::int64_t> last, std::optional<bool> begins) {
+  OnnxBuilder builder;
+  if (begins) builder.raw("begins", {}, kBool, std::string(1, *begins ? 1 : 0));
+  builder.input("m", {}, kInt64)
+      .input("x", {"2"})
+      .node("Loop", {"m", begins ? "begins" : "", "x"}, {"y"},
+            {OnnxBuilder::body("body", doubling_rows(last, false))})
+      .output("y");
+  return builder;
+}
+
+TEST(OnnxBodies, ATripCountOfRunTimeNeedsACondition) {
+  const std::map<std::string, Shape> shapes{{"m", {}}};
+  for (const auto& [turns, y] :
+       {std::pair(-1.0, 3.0), {0.0, 3.0}, {1.0, 6.0}, {2.0, 12.0}, {3.0, 24.0}, {9.0, 24.0}})
+    EXPECT_THAT(run(counted_by_a_run(2, true), shapes, {{"m", {turns}}, {"x", {3, 0}}}), ElementsAre(y, 0))
+        << turns;
+  EXPECT_THAT(run(counted_by_a_run(std::nullopt, false), shapes, {{"m", {7}}, {"x", {3, 0}}}),
+              ElementsAre(3, 0));
+  for (const auto& last : {std::optional<std::int64_t>(), std::optional<std::int64_t>(1000)})
+    EXPECT_THAT(refusal(counted_by_a_run(last, std::nullopt), shapes).message,
+                HasSubstr("a trip count that is computed at run time, and no condition that bounds it"));
+}
+
+TEST(OnnxBodies, AScanOfNoStepsGivesNoRows) {
+  OnnxBuilder body;
+  body.input("sum", {"2"}).input("row", {"2"}).node("Add", {"sum", "row"}, {"next"});
+  body.node("Identity", {"next"}, {"result"}).output("next").output("result");
+  OnnxBuilder builder;
+  builder.input("start", {"2"})
+      .input("x", {"2", "0"})
+      .node("Scan", {"start", "x"}, {"end", "sums"},
+            {OnnxBuilder::body("body", body), OnnxBuilder::number("num_scan_inputs", 1),
+             OnnxBuilder::list("scan_input_axes", {1}), OnnxBuilder::list("scan_input_directions", {1}),
+             OnnxBuilder::list("scan_output_axes", {1})})
+      .output("end")
+      .output("sums");
+  const ImportedModel model = must_import(builder);
+  ASSERT_EQ(model.outputs.size(), 2u);
+  EXPECT_THAT(reference::evaluate(model.outputs[0].tensor, {{"start", {1, 2}}, {"x", {}}}),
+              ElementsAre(1, 2));
+  EXPECT_EQ(model.outputs[1].tensor.shape(), (Shape{2, 0}));
+}
+
 std::vector<double> scanned(std::int64_t reverse, std::int64_t axis, std::size_t output) {
   OnnxBuilder body;
   body.input("sum", {"2"})

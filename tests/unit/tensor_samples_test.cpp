@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/tensor/ops/detection.h"
 #include "tests/reference/interpreter.h"
 
@@ -51,6 +53,63 @@ TEST(Samples, OffsetsMoveTaps) {
             (Numbers{4.5, 5.5, 3, 7.5, 8.5, 4.5, 0, 0, 0}));
   EXPECT_NE(refusal(deformable_convolution(image, one, Tensor(), zeros({1, 3, 3, 3}))).find("offsets"),
             std::string::npos);
+}
+
+// The result's sum with fixed weights, and its derivatives by all operands beside central differences.
+void expect_derivatives(const Shape& x, const Shape& weight, const Shape& offsets, const Shape& mask,
+                        const ConvolutionOptions& options) {
+  const std::vector<Tensor> operands{input("x", x), input("w", weight), input("b", {weight[0]}),
+                                     input("o", offsets), input("m", mask)};
+  const Tensor y =
+      deformable_convolution(operands[0], operands[1], operands[2], operands[3], operands[4], options);
+  ASSERT_TRUE(y.ok()) << y.error().message;
+  const Tensor total =
+      sum(y * cos(cast(reshape(iota({y.shape().element_count()}, 0), y.shape()), DType::float32)));
+  const auto slopes = gradients(total, operands);
+  ASSERT_TRUE(slopes.ok());
+  reference::Bindings values;
+  double phase = 0;
+  for (const Tensor& operand : operands) {
+    Numbers numbers;
+    for (std::int64_t i = 0; i < operand.shape().element_count(); ++i)
+      numbers.push_back((operand.node() == operands[3].node() ? 3.1 : 1.0) * std::sin(phase += 1.7));
+    values[operand.node()->label] = numbers;
+  }
+  constexpr double kStep = 1e-4;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const Numbers found = evaluate((*slopes)[k], values);
+    Numbers& numbers = values[operands[k].node()->label];
+    for (std::size_t i = 0; i < numbers.size(); i += 1 + numbers.size() / 40) {
+      const double kept = numbers[i];
+      numbers[i] = kept + kStep;
+      const double above = evaluate(total, values)[0];
+      numbers[i] = kept - kStep;
+      const double below = evaluate(total, values)[0];
+      numbers[i] = kept;
+      EXPECT_NEAR(found[i], (above - below) / (2 * kStep), 2e-5) << operands[k].node()->label << " " << i;
+    }
+  }
+}
+
+TEST(Samples, OffsetsAndMasksHaveDerivatives) {
+  expect_derivatives({2, 4, 5, 6}, {2, 2, 2, 3}, {2, 24, 3, 4}, {2, 12, 3, 4},
+                     {.stride = {2, 1}, .padding = {1, 1}, .dilation = {2, 2}, .groups = 2});
+  expect_derivatives({1, 2, 4, 4}, {3, 2, 3, 3}, {1, 18, 2, 2}, {1, 9, 2, 2}, {});
+}
+
+TEST(Samples, OffsetsMustFitTheImage) {
+  const Tensor image = ones({1, 1, 3, 3}), one = ones({1, 1, 1, 1});
+  const auto convolved = [&](const Shape& offsets, const ConvolutionOptions& options) {
+    return deformable_convolution(image, one, Tensor(), zeros(offsets), Tensor(), options);
+  };
+  EXPECT_TRUE(convolved({1, 2, 2, 3}, {.stride = {2, 1}}).ok());
+  EXPECT_NE(refusal(convolved({1, 2, 2, 2}, {.stride = {2, 1}})).find("offsets"), std::string::npos);
+  EXPECT_NE(refusal(convolved({1, 2, 3, 3}, {.dilation = {0, 1}})).find("offsets"), std::string::npos);
+  EXPECT_EQ(deformable_convolution(ones({0, 1, 3, 3}), one, Tensor(), zeros({0, 2, 3, 3})).shape(),
+            (Shape{0, 1, 3, 3}));
+  const double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(evaluate(deformable_convolution(image, one, Tensor(), full({1, 2, 3, 3}, infinite)), {}),
+            Numbers(9, 0.0));
 }
 
 TEST(Samples, MaximaGoBackToTheirPlaces) {

@@ -24,6 +24,20 @@ const safetensors::Array* find_input(const safetensors::File& file, const std::s
   return nullptr;
 }
 
+// The int32 with the same bits, as programs compute uint32.
+Result<HostTensor> host_tensor_of_uint32(const safetensors::Array& array, const ImportedValue& input) {
+  IMPRINT_ASSIGN(const std::vector<std::int64_t> given, array.long_ints());
+  std::vector<std::int32_t> bits;
+  bits.reserve(given.size());
+  for (const std::int64_t number : given) {
+    if (!std::in_range<std::uint32_t>(number))
+      return make_error(ErrorCode::invalid_argument, text("input ", quote(input.name), ": found ", number,
+                                                          ", expected 0 to ", UINT32_MAX));
+    bits.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(number)));
+  }
+  return HostTensor::from_ints(std::move(bits), array.shape);
+}
+
 Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedValue& input) {
   using safetensors::Type;
   const bool given_float = array.type == Type::float16 || array.type == Type::bfloat16 ||
@@ -34,6 +48,7 @@ Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedVa
                       text("input ", quote(input.name), ": found ", safetensors::type_name(array.type),
                            ", expected ", onnx::element_type_name(input.type)));
   if (dtype == DType::float32) return HostTensor::from(array.floats(), array.shape);
+  if (input.type == onnx::ElementType::uint32) return host_tensor_of_uint32(array, input);
   auto ints = array.ints();
   if (!ints)
     return make_error(ints.error().code, text("input ", quote(input.name), ": ", ints.error().message));

@@ -46,7 +46,9 @@ safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   if (tensor.dtype == DType::float32) return safetensors::Array::of(tensor.floats, tensor.shape);
   if (tensor.dtype == DType::boolean) return safetensors::Array::of_bools(tensor.ints, tensor.shape);
   if (type == ElementType::int32) return safetensors::Array::of(tensor.ints, tensor.shape);
-  const std::vector<std::int64_t> wide(tensor.ints.begin(), tensor.ints.end());
+  std::vector<std::int64_t> wide(tensor.ints.begin(), tensor.ints.end());
+  if (type == ElementType::uint32)
+    for (std::int64_t& value : wide) value = static_cast<std::uint32_t>(value);
   return safetensors::Array::of(wide, tensor.shape);
 }
 

@@ -47,8 +47,9 @@ std::int64_t truncated(ElementType type, float value) {
   if (std::isnan(value)) return 0;
   using Narrow = std::numeric_limits<std::int32_t>;
   using Wide = std::numeric_limits<std::int64_t>;
-  const bool is_wide =
-      type == ElementType::int64 || type == ElementType::uint64 || type == ElementType::uint32;
+  if (type == ElementType::uint32 && value >= 0x1p32f) return std::numeric_limits<std::uint32_t>::max();
+  if (type == ElementType::uint32 && value >= 0) return static_cast<std::int64_t>(value);
+  const bool is_wide = type == ElementType::int64 || type == ElementType::uint64;
   if (value >= (is_wide ? 0x1p63f : 0x1p31f)) return is_wide ? Wide::max() : Narrow::max();
   if (value < (is_wide ? -0x1p63f : -0x1p31f)) return is_wide ? Wide::min() : Narrow::min();
   return static_cast<std::int64_t>(value);

@@ -341,7 +341,7 @@ void GraphImporter::import_node(const Node& node) {
   const bool folded =
       symbolic ? fold_symbolic(context)
                : handler->fold && context.has(0) && context.all_foldable() && handler->fold(context);
-  if (!folded && !context.failure()) handler->import(context);
+  if (!folded && !context.failure()) import_with_unsigned(context, *handler);
   if (context.failure()) {
     state_.refusals.keep(*context.failure());
     // A body that was not reached. Inside of a body the outer node may still find another way.

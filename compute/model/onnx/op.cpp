@@ -254,6 +254,15 @@ std::optional<std::vector<Value>> OpContext::imported_as(std::string_view op, st
   return std::move(inner.outputs_);
 }
 
+void OpContext::become(const OpHandler& handler, std::vector<std::optional<Value>> inputs) {
+  OpContext inner(node_, opset_, std::move(inputs), mover_, bodies_, bindings_);
+  handler.import(inner);
+  failure_ = inner.failure_;
+  stopped_ = inner.stopped_;
+  why_float_ = inner.why_float_;
+  outputs_ = std::move(inner.outputs_);
+}
+
 bool OpContext::wants(int output) const {
   return output < static_cast<int>(node_.outputs.size()) &&
          !node_.outputs[static_cast<std::size_t>(output)].empty();

@@ -48,6 +48,8 @@ class Bodies {
   virtual bool forget_since(const Mark& mark) = 0;
 };
 
+struct OpHandler;
+
 // One node during import. The first failure is kept, and later calls return harmless defaults: handlers need
 // no checks in between, and the importer reads failure() when the handler returns.
 class OpContext {
@@ -115,6 +117,9 @@ class OpContext {
   // attributes: a quantised pool is a pool of real numbers between two roundings. Nothing after a failure.
   std::optional<std::vector<Value>> imported_as(std::string_view op, std::int64_t opset,
                                                 std::vector<std::optional<Value>> inputs);
+
+  // Sets the outputs to those of the handler for these inputs instead of the node's own.
+  void become(const OpHandler& handler, std::vector<std::optional<Value>> inputs);
 
   // ---- outputs ----
   bool wants(int output) const;  // the node names it
@@ -211,6 +216,14 @@ Value known_vector(std::vector<std::int64_t> values);
 // Indices that count from the start, made from indices that may count from the end of an axis: on the host
 // where they are known, with a check, else by the graph (ops/index.cpp).
 std::optional<Value> normal_indices(OpContext& context, int input, const Shape& of, int axis);
+
+// ---- uint32 (unsigned.cpp) ----
+
+// Calls the handler, or what replaces it for numbers of uint32 that int32 cannot hold. Fails if nothing does.
+void import_with_unsigned(OpContext& context, const OpHandler& handler);
+// The int32 with the bits of x as uint32. A float from 2^32 on becomes 2^32 - 1; below 0 int32's number
+// counts.
+Tensor uint32_of(const Tensor& x);
 
 // ---- named extents (named.cpp) ----
 

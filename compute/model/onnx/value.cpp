@@ -54,8 +54,9 @@ Tensor constant_of(const std::shared_ptr<const HostArray>& shared) {
     return Tensor::from_bytes(SharedBytes(std::as_bytes(std::span(array.floats)), shared), array.shape,
                               DType::float32);
   std::vector<std::int32_t> narrow(array.ints.size());
+  const bool wraps = array.type == ElementType::uint32;  // unsigned.cpp
   for (std::size_t i = 0; i < narrow.size(); ++i) {
-    if (!std::in_range<std::int32_t>(array.ints[i]))
+    if (!wraps && !std::in_range<std::int32_t>(array.ints[i]))
       return Tensor(make_error(ErrorCode::unsupported,
                                text("a constant holds ", array.ints[i],
                                     ", which does not fit the int32 that int64 is computed as")));

@@ -161,6 +161,23 @@ Tensor affine_grid(const Tensor& theta, std::initializer_list<std::int64_t> plac
   return affine_grid(theta, std::span<const std::int64_t>(places.begin(), places.size()), align_corners);
 }
 
+namespace {
+
+// Whether offsets [..., rows, columns] are one for each place of the kernel in the image.
+bool covers_places(const Tensor& offsets, const Tensor& x, const Tensor& weight,
+                   const ConvolutionOptions& options) {
+  for (int axis = 0; axis < 2; ++axis) {
+    const std::int64_t reach = options.dilation[axis] * (weight.extent(2 + axis) - 1),
+                       room = x.extent(2 + axis) + 2 * options.padding[axis] - reach - 1;
+    if (options.dilation[axis] < 1 || options.stride[axis] < 1 ||
+        offsets.extent(2 + axis) != (room < 0 ? 0 : room / options.stride[axis] + 1))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Tensor deformable_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
                               const Tensor& offsets, const Tensor& mask, const ConvolutionOptions& options) {
   constexpr std::string_view op = "deformable_convolution";
@@ -172,11 +189,11 @@ Tensor deformable_convolution(const Tensor& x, const Tensor& weight, const Tenso
   const std::int64_t groups = options.groups, channels = x.extent(1), out = weight.extent(0);
   const std::int64_t taps = weight.rank() == 4 ? weight.extent(2) * weight.extent(3) : 0;
   const std::int64_t parts = taps > 0 && offsets.rank() == 4 ? offsets.extent(1) / (2 * taps) : 0;
-  const bool fits = x.rank() == 4 && x.shape().element_count() > 0 && groups >= 1 && parts >= 1 &&
+  const bool fits = x.rank() == 4 && channels * x.extent(2) * x.extent(3) > 0 && groups >= 1 && parts >= 1 &&
                     channels % groups == 0 && out % groups == 0 && weight.extent(1) == channels / groups &&
                     channels % parts == 0 && offsets.extent(0) == x.extent(0) &&
-                    offsets.extent(1) == 2 * parts * taps && !options.same && options.stride[0] >= 1 &&
-                    options.stride[1] >= 1;
+                    offsets.extent(1) == 2 * parts * taps && !options.same &&
+                    covers_places(offsets, x, weight, options);
   const Shape masks{x.extent(0), parts * taps, offsets.extent(2), offsets.extent(3)};
   if (!fits || (!is_empty(mask) && mask.shape() != masks) || (!is_empty(bias) && bias.shape() != Shape{out}))
     return failure(ErrorCode::shape_mismatch, op,
@@ -184,6 +201,7 @@ Tensor deformable_convolution(const Tensor& x, const Tensor& weight, const Tenso
                         is_empty(mask) ? std::string() : ", mask " + describe(mask), " and ", groups,
                         " groups, expected images, kernels, offsets and masks that fit"));
   const std::int64_t batch = x.extent(0), rows = offsets.extent(2), columns = offsets.extent(3);
+  if (batch == 0) return zeros({batch, out, rows, columns});
   // [batch * parts, 1, taps * places] along each axis: the tap's own place, plus its offset.
   const Shape taken{batch * parts, taps, rows, columns};
   const Tensor moved = reshape(offsets, {batch * parts, taps, 2, rows, columns});
@@ -197,7 +215,9 @@ Tensor deformable_convolution(const Tensor& x, const Tensor& weight, const Tenso
                         static_cast<int>(options.padding[axis]);
     const Tensor at = reshape(cast(base, DType::float32) + squeeze(narrow(moved, 2, axis, 1), 2),
                               {batch * parts, 1, taps * rows * columns});
-    along.push_back(linear_taps({}, at, x.extent(2 + axis)));
+    // An infinite offset leads outside, as a long one.
+    const std::int64_t extent = x.extent(2 + axis);
+    along.push_back(linear_taps({}, clamp(at, -2, static_cast<double>(extent + 1)), extent));
   }
   std::vector<SampledTap> all;
   for (const SampledTap& row : along[0])

@@ -90,6 +90,7 @@ struct Turns {
   const Graph* body = nullptr;
   Values carry;
   std::optional<std::int64_t> count;  // known
+  std::optional<Tensor> limit;        // the count, if only a run knows it
   std::optional<bool> begins = true;  // the first condition, if known
   std::size_t results = 0;            // per turn, which are stacked
 };
@@ -155,13 +156,30 @@ std::optional<Values> recorded(OpContext& context, const Turns& turns, bool by_c
   return out;
 }
 
+// The carried value after a turn that a run may leave out, by its count. Fails if the turn changes
+// shapes.
+std::optional<Value> value_within(OpContext& context, const Turns& turns, std::int64_t turn,
+                                  const Value& before, const Value& after) {
+  if (!before.is_tensor() || !after.is_tensor() || !(before.shape() == after.shape())) {
+    context.unsupported(
+        text("turn ", turn, ", which only a run counts, makes ", after.text(), " of ", before.text()));
+    return std::nullopt;
+  }
+  return next_value(
+      imprint::where(*turns.limit > Tensor(static_cast<std::int32_t>(turn)), after.tensor(), before.tensor()),
+      before);
+}
+
 // The turns one after the other, each condition known. Nothing when a body is refused or a condition is not
-// known; `unknown` tells the latter.
+// known; `unknown` tells the latter. It also tells of a count of run time that no condition bounds.
 std::optional<Values> unrolled(OpContext& context, const Turns& turns, bool& unknown) {
+  constexpr std::int64_t kMostUncounted = 64;  // turns whose condition is known, but not their count
   Values carry = turns.carry;
   std::vector<Values> results(turns.results);
   bool goes_on = *turns.begins;
   for (std::int64_t turn = 0; goes_on && (!turns.count || turn < *turns.count); ++turn) {
+    unknown = turns.limit && turn == kMostUncounted;
+    if (unknown) return std::nullopt;
     if (!context.may_make(static_cast<std::int64_t>(turns.results))) return std::nullopt;
     Values inputs{known_number(turn), known_bool(true)};
     inputs.insert(inputs.end(), carry.begin(), carry.end());
@@ -174,7 +192,12 @@ std::optional<Values> unrolled(OpContext& context, const Turns& turns, bool& unk
     unknown = !condition.foldable() || condition.host()->ints.size() != 1;
     if (unknown) return std::nullopt;
     goes_on = condition.host()->ints[0] != 0;
-    for (std::size_t i = 0; i < carry.size(); ++i) carry[i] = (*outputs)[1 + i];
+    for (std::size_t i = 0; i < carry.size(); ++i) {
+      const Value& after = (*outputs)[1 + i];
+      const auto next = turns.limit ? value_within(context, turns, turn, carry[i], after) : after;
+      if (!next) return std::nullopt;
+      carry[i] = *next;
+    }
     for (std::size_t i = 0; i < turns.results; ++i) {
       const Value& result = (*outputs)[1 + carry.size() + i];
       if (!result.is_tensor()) {
@@ -206,19 +229,37 @@ std::optional<Values> unrolled(OpContext& context, const Turns& turns, bool& unk
   return carry;
 }
 
-// Results without rows. One turn says what a row is.
-void run_no_turn(OpContext& context, Turns turns) {
-  Values found = turns.carry;
-  if (turns.results > 0) {
-    turns.begins = true;
-    turns.count = 1;
-    bool unknown = false;
-    const auto one = unrolled(context, turns, unknown);
-    if (unknown) context.unsupported("results of a loop without turns, whose condition is not known");
-    if (!one) return;
-    for (std::size_t i = turns.carry.size(); i < one->size(); ++i)
-      found.push_back(Value::run_time(imprint::narrow((*one)[i].tensor(), 0, 0, 0), (*one)[i].type()));
+// Results of no turn, each without rows. One turn, of which only the shapes count, says what a row is.
+std::optional<Values> without_rows(OpContext& context, const Graph& body, std::span<const Value> inputs,
+                                   std::size_t first) {
+  Values found;
+  if (first >= body.outputs.size()) return found;
+  const auto outputs = body_of(context, body, inputs);
+  if (!outputs) return std::nullopt;
+  for (std::size_t i = first; i < outputs->size(); ++i) {
+    const Value& row = (*outputs)[i];
+    if (!row.is_tensor()) {
+      context.unsupported("a loop that stacks " + row.text());
+      return std::nullopt;
+    }
+    if (!context.require(row.rank() < Shape::kMaxRank, "a stacked result has too many axes"))
+      return std::nullopt;
+    if (row.shape().is_named())
+      found.push_back(
+          Value::run_time(imprint::narrow(imprint::unsqueeze(row.tensor(), 0), 0, 0, 0), row.type()));
+    else
+      found.push_back(
+          Value::run_time(full(stacked(0, row.shape()), 0, run_time_dtype(row.type())), row.type()));
   }
+  return found;
+}
+
+void run_no_turn(OpContext& context, const Turns& turns) {
+  Values inputs{known_number(0), known_bool(true)}, found = turns.carry;
+  inputs.insert(inputs.end(), turns.carry.begin(), turns.carry.end());
+  const auto results = without_rows(context, *turns.body, inputs, 1 + turns.carry.size());
+  if (!results) return;
+  found.insert(found.end(), results->begin(), results->end());
   set_all(context, found);
 }
 
@@ -243,6 +284,10 @@ void run_turns(OpContext& context, const Turns& turns) {
   bool unknown = !turns.begins;
   if (!unknown && done(unrolled(context, turns, unknown))) return;
   if (context.failure()) return;
+  if (turns.limit) {
+    bodies.forget_since(mark);
+    return context.unsupported("a trip count that is computed at run time, and no condition that bounds it");
+  }
   if (!unknown && turns.count && *turns.count > kMostTurns && bodies.forget_since(mark))
     return context.unsupported(text("a loop of ", *turns.count, " turns, expected at most ", kMostTurns,
                                     ". Compute what does not depend on the turn before at once"));
@@ -266,8 +311,10 @@ void loop(OpContext& context) {
     if (!context.require(most.is_tensor() && most.shape().element_count() == 1 && is_integer(most.type()),
                          "the trip count is not one whole number"))
       return;
-    if (most.foldable()) turns.count = std::max<std::int64_t>(0, most.host()->ints[0]);
-    if (!most.foldable()) return context.unsupported("a trip count that is computed at run time");
+    if (most.foldable())
+      turns.count = std::max<std::int64_t>(0, most.host()->ints[0]);
+    else
+      turns.limit = scalar_of(most);
   }
   if (context.has(1)) turns.begins = known_condition(context, context.value(1));
   for (int i = 2; i < context.input_count(); ++i) turns.carry.push_back(context.value(i));
@@ -280,7 +327,9 @@ void loop(OpContext& context) {
                             " that the loop carries")))
     return;
   turns.results = outputs - 1 - turns.carry.size();
-  if (turns.begins == false || turns.count == 0) return run_no_turn(context, std::move(turns));
+  if (turns.begins == false || turns.count == 0) return run_no_turn(context, turns);
+  if (turns.limit && turns.results > 0)
+    return context.unsupported("stacked results of a loop whose trip count is computed at run time");
   run_turns(context, turns);
 }
 
@@ -382,9 +431,25 @@ std::optional<Values> scanned_by_turns(OpContext& context, const Graph& body, Va
   return carry;
 }
 
+std::optional<Values> scanned_no_row(OpContext& context, const Graph& body, const Values& carry,
+                                     const Values& stacks) {
+  Values inputs = carry, found = carry;
+  for (const Value& stack : stacks) {
+    Shape row;
+    for (int axis = 1; axis < stack.rank(); ++axis) row.append(stack.shape(), axis);
+    inputs.push_back(Value::run_time(full(row, 0, run_time_dtype(stack.type())), stack.type()));
+  }
+  const auto results = without_rows(context, body, inputs, carry.size());
+  if (!results) return std::nullopt;
+  found.insert(found.end(), results->begin(), results->end());
+  return found;
+}
+
 // As a loop of the graph where that can be, else turn by turn. Nothing: the import has failed.
 std::optional<Values> scanned(OpContext& context, const Graph& body, const Values& carry,
                               const Values& stacks) {
+  if (stacks[0].shape()[0] == 0 && !stacks[0].shape().is_named(0))
+    return scanned_no_row(context, body, carry, stacks);
   const Bodies::Mark mark = context.bodies().mark();
   auto found = scanned_in_graph(context, body, carry, stacks);
   if (found || context.failure() || !context.bodies().forget_since(mark)) return found;
@@ -464,7 +529,7 @@ void scan_node(OpContext& context) {
     const int axis = context.axis(in.axes[i], value.rank());
     if (context.failure()) return;
     stacks.push_back(rows_of(context, value, axis, in.reverse[i]));
-    context.require(stacks.back().shape()[0] == stacks[0].shape()[0] && stacks[0].shape()[0] > 0,
+    context.require(stacks.back().shape()[0] == stacks[0].shape()[0],
                     text("stacks of ", stacks[0].shape()[0], " and ", stacks.back().shape()[0], " rows"));
   }
   if (context.failure()) return;

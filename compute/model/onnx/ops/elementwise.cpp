@@ -210,6 +210,7 @@ void clip(OpContext& context) {
 void cast_value(OpContext& context, ElementType to) {
   const Value from = context.value(0);
   if (to == from.type()) return context.set(0, from);
+  if (to == ElementType::uint32) return context.set(0, uint32_of(from.tensor()), to);
   context.set(0, stored_as(context, to, cast(from.tensor(), run_time_dtype(to))), to);
 }
 

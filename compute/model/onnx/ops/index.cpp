@@ -214,7 +214,9 @@ void pad(OpContext& context) {
   }
   context.checked(extents);
   if (context.failure()) return;
-  if (mode == "constant") return context.set(0, imprint::pad(value.tensor(), added, fill), value.type());
+  const bool wraps = value.type() == ElementType::uint32 && fill >= 0x1p31;  // as int32 with the same bits
+  if (mode == "constant")
+    return context.set(0, imprint::pad(value.tensor(), added, wraps ? fill - 0x1p32 : fill), value.type());
   for (const int axis : axes) {
     const auto [before, after] = added[static_cast<std::size_t>(axis)];
     if (before == 0 && after == 0) continue;

@@ -351,6 +351,10 @@ void deform_conv(OpContext& context) {
                        text("input ", x.shape().text(), ", weight ", weight.shape().text(), " and offsets ",
                             offsets.shape().text(), ": expected images that fit")))
     return;
+  const Extents kernel = context.ints_attribute("kernel_shape", {weight.extent(2), weight.extent(3)});
+  if (!context.require(kernel == Extents{weight.extent(2), weight.extent(3)},
+                       "kernel_shape does not fit weight " + weight.shape().text()))
+    return;
   const std::int64_t taps = weight.extent(2) * weight.extent(3);
   context.checked(Extents{x.extent(0), x.extent(1), taps, offsets.extent(2) * offsets.extent(3)});
   context.checked(
