@@ -23,8 +23,9 @@ Result<> check_frame_open(FrameState state, const char* call) {
       done = "recorded";
       break;
   }
-  return make_error(ErrorCode::wrong_state, text(call, ": this frame's work is already ", done,
-                                                 ". Call it earlier in the next frame."));
+  return make_error(ErrorCode::wrong_state,
+                    text(call, ": this frame's work is already ", done,
+                         ". A frame has one submit or record, and other calls come before it."));
 }
 
 }  // namespace imprint::bridge

@@ -248,7 +248,7 @@ Result<> Agents::check_learns_from(const char* call, const char* signal, bool ta
                            "; its learner is ", learner_name(spec_.learner),
                            learning_ && learning_->learner().learns_beside() && takes_feedback()
                                ? ". Give brain_create imp_demonstration_options."
-                               : ""));
+                               : ". Set imp_brain_desc::learner to one that does."));
   if (decisions_.agent(agent).mode() == Mode::inference)
     return make_error(ErrorCode::wrong_state,
                       text(call, ": mode: found inference, expected another. Set it to learning first."));

@@ -224,6 +224,7 @@ TEST(T8Modes, AForgottenPartOfTheFrameIsSaidOnce) {
   BrainDesc desc;
   desc.observation_count = 2;
   desc.branch_sizes = {branch};
+  desc.hidden_sizes = {16};  // a software device compiles for most of this test
   FeedbackOptions options;
   options.learn_period_frames = 2;
   desc.learner = options;

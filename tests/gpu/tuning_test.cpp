@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "compute/nn/modules/sequential.h"
@@ -83,11 +84,12 @@ double difference(const std::vector<HostTensor>& a, const std::vector<HostTensor
   return most;
 }
 
-// The variant nearest to the cost model's choice, and the farthest.
+// The cost model's choice, the variant nearest to it and the farthest. IMPRINT_TEST_VARIANTS: how many of the
+// nearest.
 std::vector<std::string> some_of(const std::vector<std::string>& variants) {
-  std::vector<std::string> some(
-      variants.begin(),
-      variants.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, variants.size())));
+  const char* count = std::getenv("IMPRINT_TEST_VARIANTS");
+  const std::size_t near = std::min<std::size_t>(count ? std::stoul(count) : 2, variants.size());
+  std::vector<std::string> some(variants.begin(), variants.begin() + static_cast<std::ptrdiff_t>(near));
   if (variants.size() > some.size()) some.push_back(variants.back());
   return some;
 }

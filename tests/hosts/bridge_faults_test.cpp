@@ -241,15 +241,15 @@ class T12Faults : public testing::TestWithParam<Way> {
   static std::uint64_t step(std::uint64_t number) {
     if (std::getenv("IMPRINT_FAULTS_EVERY_CALL")) return number < kFirstCalls ? 1 : 18;
     const bool first_way = GetParam().timeline && !GetParam().exclusive;
-    return first_way && number < kFirstCalls ? 16 : 56;
+    return first_way && number < kFirstCalls ? 24 : 112;
   }
 
   std::unique_ptr<Place> place_;
   std::uint64_t lives_ = 0, lives_with_late_calls_ = 0;
 };
 
-// Fails every sixteenth of the first calls, and some later ones. With fences, or an exclusive queue, fewer,
-// since few calls per frame differ. The environment variable IMPRINT_FAULTS_EVERY_CALL fails every one of the
+// Fails every 24th of the first calls, and some later ones. With fences, or an exclusive queue, fewer, since
+// few calls per frame differ. The environment variable IMPRINT_FAULTS_EVERY_CALL fails every one of the
 // first calls in every way.
 TEST_P(T12Faults, AnyCallMayFail) {
   std::uint64_t calls = 0;

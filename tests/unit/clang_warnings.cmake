@@ -1,6 +1,6 @@
 # cmake -D PART=plugin|compute -D CLANG=clang++ -D SOURCE=folder -D OUT=folder "-DINCLUDES=folder;..."
 # -P clang_warnings.cmake: fails if Clang has a warning about the public headers, the sources of the bridge and
-# the plugin, and the programs of tables (plugin), or about the sources of the library (compute). It makes no
+# the plugin (plugin), or about the sources of the library and the programs of tables (compute). It makes no
 # code, and reads the library as two sources: headers cost as much as all the rest.
 # -Wshadow is left to GCC, since names of different files meet here.
 set(warnings -fsyntax-only -Wall -Wextra -Wno-missing-field-initializers -Werror)
@@ -50,6 +50,13 @@ if(PART STREQUAL "compute")
   list(TRANSFORM others PREPEND compute/)
   read_rooms(library_rooms)
   read_rooms(others)
+  # The programs that no test needs: tools/test --all builds them, too.
+  file(GLOB sources ${SOURCE}/tests/learning/abi_*.cpp ${SOURCE}/tests/learning/*_trial.cpp
+    ${SOURCE}/tests/learning/careless_person.cpp ${SOURCE}/tests/learning/signal_games.cpp)
+  list(REMOVE_DUPLICATES sources)
+  read_with_clang(abi_table.cpp sources ${options})
+  set(sources ${SOURCE}/tests/learning/ppo_table.cpp)
+  read_with_clang(ppo_table.cpp sources ${options})
 else()
   set(least 100)
   file(GLOB headers ${SOURCE}/plugin/include/imprint/*.h)
@@ -58,13 +65,6 @@ else()
   read_with_clang(headers.cpp headers -std=c++20 -Wpedantic ${warnings})
   set(plugin_rooms engine-bridge plugin)
   read_rooms(plugin_rooms)
-  # The programs that no other test needs, so that tools/test does not build them.
-  file(GLOB sources ${SOURCE}/tests/learning/abi_*.cpp ${SOURCE}/tests/learning/*_trial.cpp
-    ${SOURCE}/tests/learning/careless_person.cpp ${SOURCE}/tests/learning/signal_games.cpp)
-  list(REMOVE_DUPLICATES sources)
-  read_with_clang(abi_table.cpp sources ${options})
-  set(sources ${SOURCE}/tests/learning/ppo_table.cpp)
-  read_with_clang(ppo_table.cpp sources ${options})
 endif()
 if(found)
   message(FATAL_ERROR "${found}")

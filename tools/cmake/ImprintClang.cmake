@@ -19,10 +19,16 @@ if(clang_version VERSION_GREATER_EQUAL 16)
   endif()
 endif()
 
+# Whether imprint_compile_by_clang() does anything.
+set(imprint_clang_compiles FALSE)
+if(clang_reads AND IMPRINT_CLANG_TESTS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release"
+    AND NOT IMPRINT_SANITIZE AND NOT IMPRINT_FUZZ AND NOT IMPRINT_WERROR)
+  set(imprint_clang_compiles TRUE)
+endif()
+
 # imprint_compile_by_clang(): for the C++ targets of this folder and of those that it adds from here on.
 macro(imprint_compile_by_clang)
-  if(clang_reads AND IMPRINT_CLANG_TESTS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release"
-      AND NOT IMPRINT_SANITIZE AND NOT IMPRINT_FUZZ AND NOT IMPRINT_WERROR)
+  if(imprint_clang_compiles)
     set(CMAKE_CXX_COMPILE_OBJECT  # GCC's options, without words about those that Clang lacks
       "${IMPRINT_CLANGXX} -Wno-unknown-warning-option -Qunused-arguments <DEFINES> <INCLUDES> <FLAGS> -o <OBJECT> -c <SOURCE>")
     # Without its time: ccache brings a precompiled header back that is older than what it includes.

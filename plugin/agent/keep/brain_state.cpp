@@ -367,7 +367,9 @@ Result<> BrainState::save_host_copy(const std::string& path) {
 }
 
 Result<> BrainState::save_status() {
-  if (!saving_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
+  if (!saving_)
+    return make_error(ErrorCode::not_found,
+                      "brain_save_status: this brain was never saved. Call brain_save first.");
   if (services_.context.lost())
     saving_->fail(
         make_error(ErrorCode::device_lost, "brain_save: the device was lost before the brain was read back"));

@@ -77,7 +77,9 @@ Result<> Saving::tell() {
 }
 
 Result<> Saving::status() const {
-  if (!save_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
+  if (!save_)
+    return make_error(ErrorCode::not_found,
+                      "brain_save_status: this brain was never saved. Call brain_save first.");
   if (save_->phase != Phase::done) return make_error(ErrorCode::not_ready, "");
   save_->told = Phase::done;
   return save_->outcome;
