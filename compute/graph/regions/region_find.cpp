@@ -198,10 +198,10 @@ class RegionFinder {
     const std::int64_t rows = row < 0 ? terms : node.shape[row];
     const std::int64_t in = row < 0 ? node.shape[rank - 2] : terms,
                        out = row < 0 ? node.shape[rank - 1] : node.element_count() / (groups * rows);
-    RegionLayer layer{.rows = rows, .in = in, .out = out, .groups = groups};
+    const bool infers = request_.updates.empty();
+    RegionLayer layer{.rows = rows, .in = in, .out = out, .groups = groups, .infers = infers};
     // Attention folds the rows of a single sequence too, which is no learning.
-    const bool is_inference = options_.channels_last && request_.updates.empty();
-    layer.learns = learned_.contains(batch.rows) && !is_inference;
+    layer.learns = learned_.contains(batch.rows) && !(options_.channels_last && infers);
     layer.row_block = std::min(std::clamp(wanted_rows(rows, groups, layer.learns).first,
                                           layer.learns ? options_.region_fold_rows : 1, options_.region_rows),
                                power_of(rows));
