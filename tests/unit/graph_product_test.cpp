@@ -384,6 +384,20 @@ TEST(Product, LayersOfManyRowsAndWeightsAreFasterInTiles) {
   EXPECT_FALSE(faster(256, 256, 2, false));
 }
 
+// A program without updates. A step keeps such layers in its regions, which it has anyway.
+TEST(Product, LayersOfSomeRowsAreFasterInTilesWhereNothingIsLearned) {
+  FusionOptions options;
+  options.most_invocations = 1024;
+  options.region_shared_bytes = 49152;
+  const auto faster = [&](std::int64_t rows, std::int64_t width, bool infers) {
+    return tiles_are_faster_than_region(
+        {.rows = rows, .in = width, .out = width, .row_block = 1, .infers = infers}, options);
+  };
+  EXPECT_TRUE(faster(64, 256, true));
+  EXPECT_FALSE(faster(64, 256, false));
+  EXPECT_FALSE(faster(32, 256, true));
+}
+
 Graph fused_mixed(const std::vector<Tensor>& outputs) {
   Graph graph = build_graph(outputs).value();
   FusionRequest request;

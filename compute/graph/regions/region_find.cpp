@@ -200,7 +200,7 @@ class RegionFinder {
     const std::int64_t rows = row < 0 ? terms : node.shape[row];
     const std::int64_t in = row < 0 ? node.shape[rank - 2] : terms,
                        out = row < 0 ? node.shape[rank - 1] : node.element_count() / (groups * rows);
-    RegionLayer layer{.rows = rows, .in = in, .out = out, .groups = groups};
+    RegionLayer layer{.rows = rows, .in = in, .out = out, .groups = groups, .infers = !learns_};
     // Attention folds the rows of a single sequence too, which is no learning.
     layer.learns = learned_.contains(batch.rows) && (learns_ || !options_.channels_last);
     layer.row_block = std::min(std::clamp(wanted_rows(rows, groups, layer.learns).first,
