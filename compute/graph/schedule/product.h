@@ -108,7 +108,7 @@ struct RegionLayer {
   std::int64_t rows = 0, in = 0, out = 0, groups = 1;
   std::int64_t row_block = 1;  // rows of a workgroup
   bool learns = false;
-  bool infers = false;  // in a program without updates
+  bool infers = false;  // in a program that does not learn
 };
 // Whether products in dispatches of their own take less time, by an estimate in cycles of a GPU.
 bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options);
