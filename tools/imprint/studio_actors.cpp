@@ -79,16 +79,17 @@ void StudioActors::start(Actor& actor) {
   ++actor.starts;
 }
 
-// By its learner. Where actors have no folder, status 0 says so.
-bool StudioActors::was_told_to_end(const Actor& actor, pid_t process) const {
+// By its learner. Where actors have no folder, status 0 says so. The note may be of another process than the
+// one started: a script that runs the game.
+bool StudioActors::was_told_to_end(const Actor& actor) const {
   if (options_.folder.empty()) return true;
   const auto alive = studio::read_alive(options_.folder, options_.first_rank + actor.number);
-  return alive && alive->over != 0 && alive->process == static_cast<std::uint32_t>(process);
+  return alive && alive->over != 0;
 }
 
 void StudioActors::ended_with(Actor& actor, int status) {
   const pid_t process = std::exchange(actor.process, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && was_told_to_end(actor, process)) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && was_told_to_end(actor)) {
     actor.given_up = true;
     return;
   }

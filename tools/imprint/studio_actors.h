@@ -46,7 +46,7 @@ class StudioActors {
     bool given_up = false, wants_start = false;
   };
   void start(Actor& actor);
-  bool was_told_to_end(const Actor& actor, pid_t process) const;
+  bool was_told_to_end(const Actor& actor) const;
   void ended_with(Actor& actor, int status);
   void look_at(Actor& actor);
 
