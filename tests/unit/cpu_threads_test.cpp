@@ -197,6 +197,7 @@ TEST(CpuThreads, ConstantRowsLieInTiles) {
       const Shape left{rows, 16}, right{16, columns};
       const HostTensor weights = some_values(left), values = some_values(right);
       const Tensor x = input("x", right), w = input("w", left), constant = Tensor::from(weights.floats, left);
+      std::vector<float> of_one;
       for (const std::uint32_t threads : {1u, 2u, 3u}) {
         const auto runtime = Runtime::create_on_cpu({}, 0, {.count = threads});
         Session session(*runtime);
@@ -208,6 +209,8 @@ TEST(CpuThreads, ConstantRowsLieInTiles) {
         const auto found = session.run(*tiled, std::vector{values}),
                    expected = session.run(*plain, std::vector{values, weights});
         ASSERT_TRUE(found.ok() && expected.ok());
+        if (threads == 1) of_one = (*found)[0].floats;
+        EXPECT_EQ((*found)[0].floats, of_one) << rows << " x " << columns << ", " << threads << " threads";
         for (std::size_t i = 0; i < (*expected)[0].floats.size(); ++i)
           ASSERT_NEAR((*found)[0].floats[i], (*expected)[0].floats[i], 1e-5)
               << rows << " x " << columns << ", " << threads << " threads, " << i;
