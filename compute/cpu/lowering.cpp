@@ -128,7 +128,9 @@ Result<bool> Lowering::keep_constant(const Task& task) {
   if (store.row_indices >= 0 || store.place.kind != PlaceKind::temporary) return false;
   if (graph_[store.node].kind() != OpKind::view) return false;
   if (schedule_.place[at(graph_.without_views(store.node))].kind != PlaceKind::constant) return false;
-  IMPRINT_ASSIGN(const Strided source, find(graph_[store.node].inputs[0]));
+  IMPRINT_ASSIGN(const Strided input, find(graph_[store.node].inputs[0]));
+  // Without strides of its own the view is a reshape, which keeps the order of elements.
+  const Strided source = through_view(graph_[store.node], input).value_or(input);
   const auto copy = constant_copy(source, graph_[store.node].shape);
   if (copy) buffer_of_place_[key_of(store.place)] = copy->buffer;
   return copy.has_value();

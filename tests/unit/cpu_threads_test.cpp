@@ -218,6 +218,28 @@ TEST(CpuThreads, ConstantRowsLieInTiles) {
     }
 }
 
+// A view of constants that a product of many rows reads has memory of its own: its elements, not the
+// source's.
+TEST(CpuThreads, ViewsOfConstantsAreCopiedInTheirOwnOrder) {
+  constexpr std::int64_t kRows = 1100, kTerms = 79, kColumns = 17;
+  const HostTensor values = some_values({kRows, kTerms}), weights = some_values({kColumns + 4, 2 * kTerms});
+  const Tensor x = input("x", values.shape), w = input("w", weights.shape),
+               constant = Tensor::from(weights.floats, weights.shape);
+  const auto result = [&](const Tensor& of) {
+    return matmul(x, transpose(narrow(narrow(of, 1, 3, kTerms), 0, 2, kColumns)));
+  };
+  const auto runtime = Runtime::create_on_cpu();
+  Session session(*runtime);
+  auto kept = Program::compile(*runtime, {.name = "kept", .inputs = {x}, .outputs = {result(constant)}});
+  auto plain = Program::compile(*runtime, {.name = "plain", .inputs = {x, w}, .outputs = {result(w)}});
+  ASSERT_TRUE(kept.ok() && plain.ok());
+  const auto found = session.run(*kept, std::vector{values}),
+             expected = session.run(*plain, std::vector{values, weights});
+  ASSERT_TRUE(found.ok() && expected.ok());
+  for (std::size_t i = 0; i < (*expected)[0].floats.size(); ++i)
+    ASSERT_NEAR((*found)[0].floats[i], (*expected)[0].floats[i], 1e-4) << i;
+}
+
 // A chain may write what the product reads: then it waits for all of it.
 TEST(CpuThreads, AProductReadsAVariableBeforeItsReaderWritesIt) {
   std::vector<std::vector<float>> found;
