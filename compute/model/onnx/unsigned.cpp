@@ -200,8 +200,7 @@ void import_with_unsigned(OpContext& context, const OpHandler& handler) {
     if (!any(may_be_large)) return handler.import(context);
     return context.unsupported(
         "uint32 numbers of run time, which may be 2^31 or more. Cast them to float32, or declare the input "
-        "as "
-        "int32");
+        "as int32");
   }
   if (!context.may_make(kOperations)) return;
   for (auto& input : inputs)
